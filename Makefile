@@ -1,0 +1,41 @@
+# Everything runs from .venv, made from requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: setup demo test test-all lint types bench lock clean
+
+setup: .venv/.ready
+
+.venv/.ready: requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.9
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	touch $@
+
+demo: setup
+	$(BIN)/evalkit run --seeds 3 --out reports/demo
+
+test: setup lint types
+	$(BIN)/pytest -n 2
+
+test-all: test
+	$(BIN)/pytest -m "slow or not slow"
+
+lint: setup
+	$(BIN)/ruff check evalkit tests
+	$(BIN)/ruff format --check evalkit tests
+	$(BIN)/lint-imports
+
+types: setup
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m tests.bench
+
+lock:
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--all-extras --group dev --python-version 3.11 pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache

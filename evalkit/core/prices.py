@@ -1,0 +1,10 @@
+"""The assumed price of scripted tokens."""
+
+#: US dollars per million tokens. An assumption, stated wherever a cost is shown; not a provider's price.
+INPUT_USD_PER_MILLION = 3.0
+OUTPUT_USD_PER_MILLION = 15.0
+
+
+def cost(input_tokens: int, output_tokens: int) -> float:
+    """The assumed cost in US dollars."""
+    return (input_tokens * INPUT_USD_PER_MILLION + output_tokens * OUTPUT_USD_PER_MILLION) / 1_000_000

@@ -1,0 +1,131 @@
+"""What reaches the model side, what it is to the model, and the rules every API shares.
+
+A request is kept as its *join*: what it adds to the last delivered turn. So judging it costs the same in the
+first turn and in the five-hundredth.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from evalkit.core.turns import Turn
+
+DEFAULT_LIMIT = 4096
+FIRST_MODEL = "primary"
+FALLBACK_MODEL = "fallback"
+
+
+class Result(msgspec.Struct, frozen=True, gc=False):
+    """The answer to a call."""
+
+    id: str
+    text: str
+    error: bool = False
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """A request, as what it adds to the conversation.
+
+    ``echo`` is the last delivered turn as the harness sends it back, None where it is left out (the first
+    request, a retry, a re-issue). ``limit`` is the output limit in tokens. ``again`` marks a request that
+    equals the one before; ``poll`` one that only asks for a pending answer.
+    """
+
+    echo: Turn | None = None
+    results: tuple[Result, ...] = ()
+    text: str | None = None
+    limit: int = DEFAULT_LIMIT
+    model: str = FIRST_MODEL
+    again: bool = False
+    poll: bool = False
+
+
+class Delivered(msgspec.Struct, frozen=True, gc=False):
+    """What the model side remembers of its last delivery: the turn, and what it was asked with."""
+
+    turn: Turn | None = None
+    limit: int = DEFAULT_LIMIT
+    model: str = FIRST_MODEL
+
+
+class Stimulus(msgspec.Struct, frozen=True, gc=False):
+    """What a request is to the model: all that may move it on.
+
+    ``text`` is the new user text, answers to a finish call that was rejected included.
+    """
+
+    extends: bool
+    changed: bool
+    higher_limit: bool
+    other_model: bool
+    resent: bool
+    rejected: bool
+    text: str
+
+
+def finish_answer(turn: Turn, results: tuple[Result, ...], finish_tool: str) -> Result | None:
+    """The answer to the turn's finish call, if the request has one."""
+    for call in turn.calls:
+        if call.tool == finish_tool:
+            for result in results:
+                if result.id == call.id:
+                    return result
+    return None
+
+
+def stimulus(previous: Delivered, request: Request, finish_tool: str) -> Stimulus:
+    """What ``request`` is to a model that last delivered ``previous``.
+
+    A request extends the episode if it sends the delivered turn back or asks again for an answer to the same
+    history; appended history (the turn and its tool results) alone is not a change.
+    """
+    turn = previous.turn
+    text = request.text or ""
+    rejected = False
+    if turn is not None and request.echo is not None and turn.calls:
+        answer = finish_answer(turn, request.results, finish_tool)
+        if answer is not None:
+            rejected = True
+            text = f"{text}\n{answer.text}" if text else answer.text
+    higher = request.limit > previous.limit
+    other = request.model != previous.model
+    return Stimulus(
+        extends=request.echo is not None or turn is None or request.again or higher or other,
+        changed=bool(text) or request.limit != previous.limit or other,
+        higher_limit=higher,
+        other_model=other,
+        resent=request.echo == turn and request.text is None and not request.results,
+        rejected=rejected,
+        text=text,
+    )
+
+
+def neutral_faults(previous: Turn | None, request: Request) -> tuple[str, ...]:
+    """The rules of all dialects that a request breaks at its join, as short names; empty where it is clean.
+
+    ``call_without_result``, ``result_without_call``, ``result_twice``, ``pause_changed`` and
+    ``pause_followed`` (documented on the providers' tool-use and server-tool pages).
+    """
+    echo = request.echo
+    if echo is None:
+        return ("result_without_call",) if request.results else ()
+    if not echo.calls and not request.results and echo.kind != "pause":
+        return ()
+    faults = []
+    if echo.kind == "pause":
+        if previous is not None and echo != previous:
+            faults.append("pause_changed")
+        if request.text is not None or request.results:
+            faults.append("pause_followed")
+        return tuple(faults)
+    wanted = [call.id for call in echo.calls]
+    given = [result.id for result in request.results]
+    if wanted == given:
+        return ()
+    if any(call not in given for call in wanted):
+        faults.append("call_without_result")
+    if any(result not in wanted for result in given):
+        faults.append("result_without_call")
+    if len(set(given)) != len(given):
+        faults.append("result_twice")
+    return tuple(faults)

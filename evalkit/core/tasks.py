@@ -1,0 +1,133 @@
+"""What a harness is told: the task, its tools, its limits, and the channels it offers the model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Checks: TypeAlias = Literal["full", "weak", "none"]
+
+FINISH_TOOL = "finish_task"
+CHECKLIST_TOOL = "update_checklist"
+KEYWORD = "TERMINATE"
+
+#: Typed output where a task declares none.
+DEFAULT_OUTPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "summary": {"type": "string"},
+        "completed": {"type": "array", "items": {"type": "string"}},
+        "skipped": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["summary", "completed"],
+}
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A tool of the world.
+
+    ``item`` names the argument that holds an item id. ``does`` marks the tools whose success is a record of
+    work on that item. ``enumerates`` marks the tool whose answer lists the items.
+    """
+
+    name: str
+    description: str
+    arguments: tuple[str, ...] = ()
+    read_only: bool = False
+    item: str | None = None
+    does: bool = False
+    enumerates: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments."""
+        return {
+            "type": "object",
+            "properties": {name: {"type": "string"} for name in self.arguments},
+            "required": list(self.arguments),
+            "additionalProperties": False,
+        }
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Limits of a run; None is none. ``usd`` by the prices of :mod:`evalkit.core.prices`."""
+
+    turns: int | None = None
+    tokens: int | None = None
+    usd: float | None = None
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """The channels that a harness agrees with the model for saying "done"."""
+
+    finish: bool = False
+    checklist: bool = False
+    keyword: str | None = None
+    output: bool = False
+
+    def __or__(self, other: Offered) -> Offered:
+        return Offered(
+            finish=self.finish or other.finish,
+            checklist=self.checklist or other.checklist,
+            keyword=self.keyword or other.keyword,
+            output=self.output or other.output,
+        )
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What the harness knows from the start.
+
+    ``vocabulary`` gives every item id of the world a bit, an encoding only: which items a harness *knows* is
+    a fold over what the enumeration tool answered.
+    """
+
+    name: str
+    prompt: str
+    done_when: str
+    checks: Checks
+    given: bool
+    vocabulary: Mapping[str, int]
+    skippable: int
+    tools: Mapping[str, Tool]
+    limits: Limits
+    output: Mapping[str, Any] | None = None
+    #: Names the stream of seeded choices; twins share it, so that strategies stay paired.
+    stream: str = ""
+    seed: int = 0
+
+    def names(self, items: int) -> tuple[str, ...]:
+        """The ids of a bit set, in the world's order."""
+        return tuple(name for name, bit in self.vocabulary.items() if items & bit)
+
+    def items_of(self, names: tuple[str, ...]) -> int:
+        """The bit set of ids; ids that the world does not have are left out."""
+        items = 0
+        for name in names:
+            items |= self.vocabulary.get(name, 0)
+        return items
+
+    def items_in(self, text: str) -> int:
+        """The bit set of the ids that occur in a text, matched whole."""
+        return _items_in(text, tuple(self.vocabulary.items()))
+
+
+@lru_cache(maxsize=4096)
+def _whole(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w./-]){re.escape(word)}(?![\w/-]|\.\w)")
+
+
+def occurs_whole(word: str, text: str) -> bool:
+    """Whether a word occurs in a text and is not a part of a longer word, path or id."""
+    return word in text and _whole(word).search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _items_in(text: str, vocabulary: tuple[tuple[str, int], ...]) -> int:
+    items = 0
+    for name, bit in vocabulary:
+        if occurs_whole(name, text):
+            items |= bit
+    return items

@@ -1,0 +1,150 @@
+"""What evalkit observes of an episode, turn by turn, kept as counters.
+
+A delivered turn is *resolved* when the next request arrives or the run has ended: only then is it known
+what the harness made of it, and its calls have run.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from evalkit.core.decisions import EndingKind
+from evalkit.core.requests import Request, finish_answer, neutral_faults
+from evalkit.core.tasks import FINISH_TOOL, Offered, occurs_whole
+from evalkit.core.turns import Turn
+
+
+class Decision(msgspec.Struct, frozen=True, gc=False):
+    """One decision: the number of its turn (from 1), whether the oracle held, how the harness took it.
+
+    ``ended`` is the ending where the harness ended there, else None. ``cause`` is the move that made the
+    turn.
+    """
+
+    turn: int
+    held: bool
+    ended: EndingKind | None
+    cause: str
+    claim: str
+
+
+class Trace:
+    """The observer of one episode. ``delivered`` and ``resolved`` are called in turn."""
+
+    def __init__(self, offered: Offered) -> None:
+        self.offered = offered
+        self.turns = 0
+        self.tokens = 0
+        self.last: Turn | None = None
+        self.cause = ""
+        self.decisions: list[Decision] = []
+        self.protocol_faults: list[str] = []
+        self.called: dict[str, int] = {}
+        self.orphan_calls = 0
+        self.ran_cut_off_call = False
+        self.stops: dict[str, int] = {}
+        #: Turns and tokens up to the first decision at which the oracle held.
+        self.complete_at: tuple[int, int] | None = None
+        #: Turns and tokens when the third fruitless nudge in a row was sent; None where progress followed.
+        self.nudged_out: tuple[int, int] | None = None
+        self.ever_held = False
+        self.best = 0
+        self.max_nudges = 0
+        self.max_since_decision = 0
+        self.max_undecided = 0
+        self.max_resends = 0
+        self.max_held = 0
+        self._held_before = False
+        self._held_turns = 0
+        self._stretch = 0
+        self._since_decision: int | None = None
+        self._nudges = 0
+        self._resends = 0
+
+    def delivered(self, turn: Turn, tokens: int, cause: str) -> None:
+        """A model turn reached the harness; ``tokens`` is what it cost, input and output."""
+        self.turns += 1
+        self.tokens += tokens
+        self.last = turn
+        self.cause = cause
+        self.stops[turn.stop] = self.stops.get(turn.stop, 0) + 1
+
+    def is_decision(self, turn: Turn) -> bool:
+        """An end of turn without client calls, a finish call, an agreed keyword."""
+        if turn.kind not in ("content", "unknown"):
+            return False
+        if not turn.calls:
+            return True
+        if self.offered.finish and any(call.tool == FINISH_TOOL for call in turn.calls):
+            return True
+        keyword = self.offered.keyword
+        return keyword is not None and occurs_whole(keyword, turn.text)
+
+    def resolved(self, settled: int, held: bool, request: Request) -> None:
+        """The last turn was answered by ``request``; ``settled`` counts the settled items."""
+        turn = self.last
+        self.last = None
+        if turn is None:
+            return
+        decision = self._progress(turn, settled, held)
+        if decision:
+            self._decide(turn, held, None)
+        if decision and (
+            request.text is not None or finish_answer(turn, request.results, FINISH_TOOL) is not None
+        ):
+            self._nudges += 1
+            self.max_nudges = max(self.max_nudges, self._nudges)
+            if self._nudges == 3:
+                self.nudged_out = (self.turns, self.tokens)
+        if turn.kind == "pause" and request.echo is not None and request.text is None:
+            self._resends += 1
+            self.max_resends = max(self.max_resends, self._resends)
+        else:
+            self._resends = 0
+        if turn.calls or turn.kind == "pause" or request.results:
+            self.protocol_faults.extend(neutral_faults(turn, request))
+
+    def ended(self, settled: int, held: bool, ending: EndingKind, *, by_fault: bool) -> None:
+        """The run is over. ``by_fault``: the last answer was a fault and no turn."""
+        turn = self.last
+        self.last = None
+        if turn is None:
+            if by_fault:
+                self._decide(None, held, ending)
+            return
+        decision = self._progress(turn, settled, held)
+        if decision or turn.kind in ("pause", "cut_off", "refusal") or ending == "done":
+            self._decide(turn, held, ending)
+
+    def _progress(self, turn: Turn, settled: int, held: bool) -> bool:
+        decision = self.is_decision(turn)
+        if settled > self.best:
+            self.best = settled
+            self._stretch = 0
+            self._since_decision = None
+            self._nudges = 0
+            self.nudged_out = None
+        else:
+            self._stretch += 1
+            if self._since_decision is not None:
+                self._since_decision += 1
+                self.max_since_decision = max(self.max_since_decision, self._since_decision)
+        if decision and self._since_decision is None:
+            self._since_decision = 0
+        if self._since_decision is None:
+            self.max_undecided = max(self.max_undecided, self._stretch)
+        if self._held_before and not decision:
+            self._held_turns += 1
+            self.max_held = max(self.max_held, self._held_turns)
+        if decision or not held:
+            self._held_turns = 0
+        self._held_before = held
+        self.ever_held = self.ever_held or held
+        return decision
+
+    def _decide(self, turn: Turn | None, held: bool, ended: EndingKind | None) -> None:
+        cause = self.cause if turn is not None else "fault"
+        claim = turn.claim if turn is not None else "none"
+        self.decisions.append(Decision(self.turns, held, ended, cause, claim))
+        if held and self.complete_at is None:
+            self.complete_at = (self.turns, self.tokens)

@@ -1,0 +1,170 @@
+"""What a model delivers: blocks, and the turn they make up."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+StopReason: TypeAlias = Literal[
+    "end_turn",
+    "tool_use",
+    "pause_turn",
+    "compaction",
+    "max_tokens",
+    "context_window",
+    "refusal",
+    "stop_sequence",
+    "in_progress",
+    "failed",
+    "cancelled",
+    "unknown",
+]
+STOP_REASONS: frozenset[str] = frozenset(StopReason.__args__)  # type: ignore[attr-defined]
+
+#: What an ideal reader reads in a turn's words.
+Claim: TypeAlias = Literal["none", "partial", "blocked", "done"]
+
+#: How a loop has to treat a turn; content wins over a label that contradicts it.
+Kind: TypeAlias = Literal["content", "pause", "cut_off", "refusal", "unknown", "failed", "in_progress"]
+
+
+class Text(msgspec.Struct, frozen=True, gc=False, tag="text"):
+    """Words for the user; ``phase`` is the Responses API's ``commentary`` or ``final_answer``."""
+
+    text: str
+    phase: str | None = None
+
+
+class Thinking(msgspec.Struct, frozen=True, gc=False, tag="thinking"):
+    """Reasoning or a progress display; not an answer."""
+
+    text: str
+
+
+class Call(msgspec.Struct, frozen=True, gc=False, tag="call"):
+    """A client tool call. ``arguments`` is JSON as the model wrote it; of a cut call it may not parse."""
+
+    id: str
+    tool: str
+    arguments: str
+
+
+class ServerCall(msgspec.Struct, frozen=True, gc=False, tag="server_call"):
+    """A tool the provider runs; ``result`` is None while it is in flight."""
+
+    id: str
+    name: str
+    result: str | None = None
+
+
+Block: TypeAlias = Text | Thinking | Call | ServerCall
+
+
+class Finish(msgspec.Struct, frozen=True, gc=False):
+    """A report of what was completed and skipped, by the finish tool or in words."""
+
+    completed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class Turn(msgspec.Struct, frozen=True, gc=False):
+    """One model response. Make it with :func:`make_turn`, which fills the derived fields.
+
+    ``native`` is the provider's own stop label, ``category`` a refusal's. ``claim`` and ``told`` are what an
+    ideal reader of the words would read; only verifiers and folds that declare it look at them.
+    ``tokens`` is the output of the turn by :func:`count_tokens`.
+    """
+
+    content: tuple[Block, ...]
+    stop: StopReason
+    native: str | None = None
+    category: str | None = None
+    claim: Claim = "none"
+    told: Finish | None = None
+    calls: tuple[Call, ...] = ()
+    text: str = ""
+    kind: Kind = "content"
+    tokens: int = 0
+
+
+def count_tokens(text: str) -> int:
+    """Tokens of a text in scripted runs, by evalkit's stated counter: UTF-8 bytes over 4, rounded up."""
+    return (len(text.encode("utf-8", "surrogatepass")) + 3) // 4
+
+
+def parse_arguments(arguments: str) -> dict[str, Any] | None:
+    """The arguments of a call as an object; None where they are not valid JSON or not an object."""
+    try:
+        value = _decode_object(arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return value if type(value) is dict else None
+
+
+def read_finish(arguments: str) -> Finish | None:
+    """The finish that a call's arguments say; None where they are not of the tool's shape."""
+    value = parse_arguments(arguments)
+    if value is None:
+        return None
+    completed, skipped = value.get("items_completed", []), value.get("items_skipped", [])
+    reason = value.get("reason_skipped", "")
+    lists = isinstance(completed, list) and isinstance(skipped, list) and isinstance(reason, str)
+    if not lists or not all(isinstance(name, str) for name in (*completed, *skipped)):
+        return None
+    return Finish(tuple(completed), tuple(skipped), reason)
+
+
+_decode_object = msgspec.json.Decoder().decode
+
+
+def _tokens_of(block: Block) -> int:
+    if isinstance(block, Call):
+        return count_tokens(block.tool) + count_tokens(block.arguments)
+    if isinstance(block, ServerCall):
+        return count_tokens(block.name) + count_tokens(block.result or "")
+    return count_tokens(block.text)
+
+
+_KINDS: dict[str, Kind] = {
+    "max_tokens": "cut_off",
+    "context_window": "cut_off",
+    "refusal": "refusal",
+    "unknown": "unknown",
+    "failed": "failed",
+    "cancelled": "failed",
+    "in_progress": "in_progress",
+}
+
+
+def make_turn(
+    content: tuple[Block, ...],
+    stop: StopReason,
+    *,
+    native: str | None = None,
+    category: str | None = None,
+    claim: Claim = "none",
+    told: Finish | None = None,
+) -> Turn:
+    """Build a turn and what follows from its content.
+
+    A pause label over complete client calls is a tool turn (``kind`` content): a paused turn has no client
+    action pending. All other labels that name a protocol state decide the kind.
+    """
+    calls = tuple(block for block in content if type(block) is Call)
+    kind: Kind = _KINDS.get(stop, "content")
+    if stop in ("pause_turn", "compaction") and not calls:
+        kind = "pause"
+    return Turn(
+        content=content,
+        stop=stop,
+        native=native,
+        category=category,
+        claim=claim,
+        told=told,
+        calls=calls,
+        text="\n".join(block.text for block in content if type(block) is Text),
+        kind=kind,
+        tokens=sum(map(_tokens_of, content)),
+    )

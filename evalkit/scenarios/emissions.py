@@ -1,0 +1,463 @@
+"""What a move makes the model deliver: blocks, and what goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
+from evalkit.core.turns import (
+    STOP_REASONS,
+    Block,
+    Call,
+    Claim,
+    Finish,
+    ServerCall,
+    StopReason,
+    Text,
+    Thinking,
+    Turn,
+    make_turn,
+    read_finish,
+)
+from evalkit.scenarios.moves import (
+    CallMove,
+    Channel,
+    DelegateMove,
+    EmptyMove,
+    FinishMove,
+    FinishSpec,
+    Move,
+    OutputMove,
+    PauseMove,
+    RawMove,
+    RefuseMove,
+    Reply,
+    SayMove,
+    ThinkMove,
+    TickMove,
+    TruncateMove,
+    UndoMove,
+    WorkMove,
+    verb_of,
+)
+from evalkit.worlds import World
+
+#: Stands in a template for what makes a key fresh; replaced on delivery.
+NONCE = "\x00nonce\x00"
+DELEGATE_TOOL = "delegate"
+
+#: Provider spellings that a scenario may use for a stop reason.
+_SPELLINGS = {"model_context_window_exceeded": "context_window"}
+
+
+class Arm(msgspec.Struct, frozen=True):
+    """While the turn stands, calls of this tool with these arguments get this reply.
+
+    ``settles`` is an item that is done before the call is answered.
+    """
+
+    tool: str
+    arguments: str
+    reply: Reply | None = None
+    settles: str | None = None
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What one move contributes to a turn."""
+
+    blocks: tuple[Block, ...] = ()
+    stop: StopReason = "end_turn"
+    native: str | None = None
+    claim: Claim = "none"
+    told: Finish | None = None
+    category: str | None = None
+    arms: tuple[Arm, ...] = ()
+    attempts: int = 0
+    children: tuple[tuple[str, str, Reply | None], ...] = ()
+
+
+class Emission(msgspec.Struct, frozen=True):
+    """One delivery: a turn or, where ``turn.kind`` is failed or in_progress, what came instead.
+
+    ``label`` and ``path`` name the move; ``fresh`` says that the calls hold keys to be made fresh.
+    ``event`` is an event for the harness and no delivery at all.
+    """
+
+    turn: Turn
+    label: str
+    path: str
+    arms: tuple[Arm, ...] = ()
+    attempts: int = 0
+    fresh: bool = False
+    children: tuple[tuple[str, str, Reply | None], ...] = ()
+    stall_s: float = 0.0
+
+
+class Script:
+    """What the compiled moves of one scenario share: its world, its channels, its words."""
+
+    def __init__(self, world: World, offered: Offered, output: Mapping[str, Any] | None) -> None:
+        self.world = world
+        self.offered = offered
+        self.output = output
+        self.items = world.spec.items
+        self.listed = tuple(dict.fromkeys((*world.spec.items, *world.spec.forbidden)))
+        self.reading = {tool.name for tool in world.tools if tool.read_only}
+
+    # Items
+
+    def chosen(self, value: Any, attempted: int, *, of_attempted: bool) -> tuple[str, ...]:
+        """Items that ``N``, ``all``, ``rest`` or a list of ids stands for."""
+        if isinstance(value, tuple):
+            return value
+        bits = self.world.vocabulary
+        items = [item for item in self.items if not of_attempted or attempted & bits[item]]
+        return tuple(items if value in ("all", "rest") else items[:value])
+
+    # Parts
+
+    def part(self, move: Move, attempted: int) -> Part:
+        """The contribution of a move that is one turn by itself."""
+        match move:
+            case CallMove():
+                return self._calls(((move.call, move.with_),), move.reply)
+            case UndoMove():
+                items = self.chosen(move.undo, attempted, of_attempted=True)
+                calls = [call for item in items for call in self.world.undo_calls(item)]
+                return self._calls(tuple(calls), None)
+            case TickMove():
+                return self.ticks(self.chosen(move.tick, attempted, of_attempted=False))
+            case SayMove():
+                return self._say(move, attempted)
+            case ThinkMove():
+                return Part((Thinking(move.think),), claim=move.claim)
+            case EmptyMove():
+                return Part(claim=move.claim)
+            case FinishMove():
+                return self._finish(move, attempted)
+            case OutputMove():
+                return Part((Text(_json(move.output)),), claim=move.claim)
+            case PauseMove():
+                text = (Text(move.pause.text),) if move.pause.text else ()
+                call = ServerCall("server_0", move.pause.name)
+                return Part((*text, call), stop="pause_turn")
+            case TruncateMove():
+                return self._truncate(move, attempted)
+            case RefuseMove():
+                text = (Text(move.refuse.text),) if move.refuse.text else ()
+                return Part(text, stop="refusal", category=move.refuse.category)
+            case RawMove():
+                return self._raw(move)
+            case DelegateMove():
+                return self._delegate(move, attempted)
+        raise TypeError(f"{verb_of(move)} is not one turn")
+
+    def work(self, items: tuple[str, ...], *, ticks: bool, reply: Reply | None) -> Part:
+        """The calls that do items, in one turn."""
+        calls = [call for item in items for call in self.world.settle_calls(item, NONCE)]
+        part = self._calls(tuple(calls), reply)
+        if ticks:
+            part = merge((part, self.ticks(items)))
+        return msgspec.structs.replace(part, attempts=self.world.bits(items))
+
+    def read(self, item: str, *, settles: bool) -> Part:
+        """A poll of an item's state."""
+        tool, arguments = self.world.read_call(item)
+        part = self._calls(((tool, arguments),), None)
+        if not settles:
+            return part
+        arm = Arm(tool, _json(arguments), settles=item)
+        return msgspec.structs.replace(part, arms=(arm,), attempts=self.world.bits((item,)))
+
+    def ticks(self, items: tuple[str, ...]) -> Part:
+        """Items ticked off the checklist; nothing where none is offered."""
+        if not self.offered.checklist or not items:
+            return Part()
+        return self._calls(((CHECKLIST_TOOL, {"done": list(items)}),), None)
+
+    def nothing_further(self) -> Part:
+        """What the model says when its script is over."""
+        return Part((Text("Nothing further."),))
+
+    def _calls(self, calls: tuple[tuple[str, Mapping[str, Any]], ...], reply: Reply | None) -> Part:
+        if not calls:
+            return Part()
+        told = None
+        blocks = []
+        for tool, arguments in calls:
+            blocks.append(Call("", tool, _json(arguments)))
+            if tool == FINISH_TOOL:
+                told = read_finish(_json(arguments))
+        arms = tuple(Arm(block.tool, block.arguments, reply) for block in blocks) if reply else ()
+        return Part(tuple(blocks), stop="tool_use", told=told, arms=arms)
+
+    # Claims
+
+    def _channel(self, channel: Channel, claim: Claim) -> Channel:
+        """The channel a claim takes: what is not offered becomes text."""
+        offered = self.offered
+        if channel == "offered":
+            if claim != "done":
+                return "text"
+            if offered.finish:
+                return "finish"
+            return "keyword" if offered.keyword else "output" if offered.output else "text"
+        has = {"finish": offered.finish, "keyword": bool(offered.keyword), "output": offered.output}
+        return channel if has.get(channel) else "text"
+
+    def _told(self, spec: FinishSpec | None, claim: Claim, attempted: int) -> Finish:
+        """The finish that a claim stands for: for ``done`` all items unless it says otherwise."""
+        if spec is None:
+            done = claim == "done"
+            return Finish(self.items if done else self.chosen("all", attempted, of_attempted=True))
+        completed = spec.completed
+        if completed is None:
+            rest = [item for item in self.items if item not in spec.skipped]
+            completed = tuple(rest) if claim == "done" else ()
+        names = self.chosen(completed, attempted, of_attempted=False)
+        return Finish(names, spec.skipped, spec.reason)
+
+    def _say(self, move: SayMove, attempted: int) -> Part:
+        words = self._words(move.say)
+        told = self._told(move.finish, move.claim, attempted)
+        return self._claim(words, move.claim, self._channel(move.channel, move.claim), told, move)
+
+    def _finish(self, move: FinishMove, attempted: int) -> Part:
+        told = self._told(move.finish, "none", attempted)
+        covers = set(self.items) <= {*told.completed, *told.skipped}
+        claim: Claim = "done" if covers else "partial"
+        channel = move.channel
+        if channel == "offered" and self.offered.finish:
+            channel = "finish"
+        channel = self._channel(channel, claim)
+        if channel == "finish":
+            return self._claim("", claim, channel, told, None)
+        said = "Completed: " + (", ".join(told.completed) or "none") + "."
+        return self._claim(said, claim, channel, told, move)
+
+    def _claim(
+        self, words: str, claim: Claim, channel: Channel, told: Finish, move: Move | None
+    ) -> Part:
+        phase = move.phase if isinstance(move, SayMove) else None
+        explicit = getattr(move, "finish", None) is not None
+        if channel == "finish":
+            arguments = {
+                "items_completed": list(told.completed),
+                "items_skipped": list(told.skipped),
+                "reason_skipped": told.reason,
+            }
+            blocks: tuple[Block, ...] = (Text(words, phase),) if words else ()
+            call = Call("", FINISH_TOOL, _json(arguments))
+            return Part((*blocks, call), stop="tool_use", claim=claim, told=told)
+        if channel == "output":
+            value = typed_output(self.output, words, told)
+            return Part((Text(_json(value), phase),), claim=claim, told=told)
+        if explicit and told.skipped:
+            reason = f" ({told.reason})" if told.reason else ""
+            words = f"{words} Skipped: {', '.join(told.skipped)}{reason}."
+        if channel == "keyword" and self.offered.keyword:
+            words = f"{words}\n{self.offered.keyword}"
+        return Part((Text(words, phase),), claim=claim, told=told if explicit else None)
+
+    def _words(self, text: str) -> str:
+        return text.replace("{keyword}", self.offered.keyword or "TERMINATE")
+
+    # Cut off, foreign, delegated
+
+    def _truncate(self, move: TruncateMove, attempted: int) -> Part:
+        stop: StopReason = move.limit
+        if move.truncate == "text":
+            text = Text("The next step is to go through the remaining")
+            return Part((text,), stop=stop, claim=move.claim)
+        if isinstance(move.truncate, str):
+            bits = self.world.vocabulary
+            open_items = [item for item in self.items if not attempted & bits[item]]
+            item = (open_items or list(self.items))[0]
+        else:
+            item = move.truncate.work
+        tool, arguments = self.world.settle_calls(item, NONCE)[0]
+        written = _json(arguments)
+        if not move.parses:
+            written = written[: max(1, len(written) * 2 // 3)]
+        return Part((Call("", tool, written),), stop=stop, claim=move.claim)
+
+    def _raw(self, move: RawMove) -> Part:
+        blocks: list[Block] = []
+        attempts = 0
+        for block in move.raw.content:
+            if "text" in block:
+                blocks.append(Text(self._words(block["text"]), block.get("phase")))
+            elif "thinking" in block:
+                blocks.append(Thinking(block["thinking"]))
+            elif "server_call" in block:
+                blocks.append(ServerCall(f"server_{len(blocks)}", block["server_call"], block.get("result")))
+            elif "work" in block:
+                attempts |= self.world.bits((block["work"],))
+                for tool, arguments in self.world.settle_calls(block["work"], NONCE):
+                    blocks.append(Call("", tool, _json(arguments)))
+            else:
+                blocks.append(Call("", block["call"], _json(block.get("with", {}))))
+        calls = [block for block in blocks if isinstance(block, Call)]
+        finishes = [call.arguments for call in calls if call.tool == FINISH_TOOL]
+        told = read_finish(finishes[0]) if finishes else None
+        part = Part(tuple(blocks), "tool_use" if calls else "end_turn", None, move.raw.claim, told)
+        part = msgspec.structs.replace(part, attempts=attempts, category=move.raw.extra.get("category"))
+        return part if move.raw.stop is msgspec.UNSET else labelled(part, move.raw.stop)
+
+    def _delegate(self, move: DelegateMove, attempted: int) -> Part:
+        done: list[tuple[str, str, Reply | None]] = []
+        seen = attempted
+        said = "The child agent ended without an answer."
+        for inner in move.delegate.do:
+            if isinstance(inner, WorkMove):
+                items = self.work_items(inner, seen)
+                part = self.work(items, ticks=False, reply=inner.reply)
+            else:
+                part = self.part(inner, seen)
+            reply = getattr(inner, "reply", None)
+            seen |= part.attempts
+            calls = [block for block in part.blocks if isinstance(block, Call) and block.tool != FINISH_TOOL]
+            done.extend((call.tool, call.arguments, reply) for call in calls)
+            if not calls:
+                said = " ".join(b.text for b in part.blocks if isinstance(b, Text)) or said
+                break
+        call = Call("", DELEGATE_TOOL, _json({"name": move.delegate.name}))
+        arm = Arm(DELEGATE_TOOL, call.arguments, Reply(text=said))
+        return Part(
+            (call,), "tool_use", arms=(arm,), attempts=seen & ~attempted, children=tuple(done)
+        )
+
+    def work_items(self, move: WorkMove, attempted: int) -> tuple[str, ...]:
+        """The items that a ``work`` move does, fixed when it starts."""
+        if isinstance(move.work, tuple):
+            return move.work
+        bits = self.world.vocabulary
+        items = [item for item in self.items if bool(attempted & bits[item]) == move.again]
+        return tuple(items if move.work == "rest" else items[: move.work])
+
+
+def merge(parts: tuple[Part, ...]) -> Part:
+    """Several parts as one: a cut-off part makes the whole cut off, then a refusal, a pause, a call decide.
+
+    The strongest claim stands (done, partial, blocked, none).
+    """
+    stops = [part.stop for part in parts]
+    order: tuple[StopReason, ...] = (
+        "max_tokens",
+        "context_window",
+        "refusal",
+        "pause_turn",
+        "unknown",
+        "tool_use",
+        "end_turn",
+    )
+    stop = next((stop for stop in order if stop in stops), stops[0])
+    claims = [part.claim for part in parts]
+    claim: Claim = next((claim for claim in ("done", "partial", "blocked") if claim in claims), "none")  # type: ignore[assignment]
+    told = next((part.told for part in parts if part.told is not None), None)
+    return Part(
+        blocks=tuple(block for part in parts for block in part.blocks),
+        stop=stop,
+        native=next((part.native for part in parts if part.native is not None), None),
+        claim=claim,
+        told=told,
+        category=next((part.category for part in parts if part.category is not None), None),
+        arms=tuple(arm for part in parts for arm in part.arms),
+        attempts=_union(part.attempts for part in parts),
+        children=tuple(child for part in parts for child in part.children),
+    )
+
+
+def labelled(part: Part, label: str | None) -> Part:
+    """A part under another stop label; what is no stop reason is ``unknown``, its own label kept."""
+    reason = _SPELLINGS.get(label or "", label)
+    stop: StopReason = reason if reason in STOP_REASONS else "unknown"  # type: ignore[assignment]
+    return msgspec.structs.replace(part, stop=stop, native="null" if label is None else label)
+
+
+def emission(part: Part, label: str, path: str) -> Emission:
+    """The delivery of a part, its calls numbered. A call in a cut-off turn is not an attempt."""
+    blocks: list[Block] = []
+    fresh = False
+    for place, block in enumerate(part.blocks):
+        if isinstance(block, Call):
+            fresh = fresh or NONCE in _loads_nonce(block.arguments)
+            blocks.append(Call(f"call_{path}_{place}", block.tool, block.arguments))
+        else:
+            blocks.append(block)
+    turn = make_turn(
+        tuple(blocks),
+        part.stop,
+        native=part.native,
+        category=part.category,
+        claim=part.claim,
+        told=part.told,
+    )
+    attempts = 0 if turn.kind == "cut_off" else part.attempts
+    return Emission(turn, label, path, part.arms, attempts, fresh, part.children)
+
+
+_ESCAPED_NONCE = msgspec.json.encode(NONCE).decode()[1:-1]
+
+
+def _loads_nonce(arguments: str) -> str:
+    return NONCE if _ESCAPED_NONCE in arguments else ""
+
+
+def freshen(emitted: Emission, nonce: str) -> Emission:
+    """An emission with its keys made fresh."""
+
+    def fresh(text: str) -> str:
+        return text.replace(_ESCAPED_NONCE, nonce)
+
+    blocks = tuple(
+        Call(block.id, block.tool, fresh(block.arguments)) if isinstance(block, Call) else block
+        for block in emitted.turn.content
+    )
+    old = emitted.turn
+    turn = make_turn(
+        blocks, old.stop, native=old.native, category=old.category, claim=old.claim, told=old.told
+    )
+    arms = tuple(msgspec.structs.replace(arm, arguments=fresh(arm.arguments)) for arm in emitted.arms)
+    children = tuple((tool, fresh(arguments), reply) for tool, arguments, reply in emitted.children)
+    return msgspec.structs.replace(emitted, turn=turn, arms=arms, children=children)
+
+
+def typed_output(schema: Mapping[str, Any] | None, words: str, told: Finish) -> Any:
+    """Output of a schema's shape that says what a claim says; without a schema, of the default shape."""
+    if schema is None:
+        return {"summary": words, "completed": list(told.completed), "skipped": list(told.skipped)}
+    return _instance(schema, words, told, "")
+
+
+def _instance(schema: Mapping[str, Any], words: str, told: Finish, name: str) -> Any:
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if kind == "object":
+        properties = schema.get("properties", {})
+        wanted = schema.get("required", properties)
+        return {key: _instance(properties.get(key, {}), words, told, key) for key in wanted}
+    if kind == "array":
+        return list(told.skipped if "skip" in name else told.completed)
+    if kind in ("integer", "number"):
+        return len(told.completed)
+    if kind == "boolean":
+        return True
+    return words
+
+
+def _union(sets: Any) -> int:
+    union = 0
+    for items in sets:
+        union |= items
+    return union
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,402 @@
+"""From YAML to scenarios: validation, variants, and errors that say where and what."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Any
+
+import msgspec
+
+from evalkit.core.decisions import ENDINGS, TRUTHS
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits
+from evalkit.scenarios.moves import (
+    VERBS,
+    AnyMove,
+    CallMove,
+    DelegateMove,
+    EitherMove,
+    FinishMove,
+    FinishSpec,
+    Move,
+    Option,
+    RawMove,
+    RepeatMove,
+    SayMove,
+    TruncateMove,
+    TurnMove,
+    WaitMove,
+)
+from evalkit.scenarios.personas import PERSONAS, persona_moves
+from evalkit.scenarios.scenario import Scenario, TaskSpec
+from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, field_name, read_yaml
+from evalkit.worlds import WorldError, WorldSpec, world_class
+
+__all__ = ["ScenarioError", "load_file", "load_text"]
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*\Z")
+_FAMILY = re.compile(r"[a-z][a-z0-9_]*\Z")
+_TOP = ("scenario", "family", "summary", "source", "task", "limits", "world", "model", "accept", "twin")
+_REQUIRED = ("scenario", "family", "task", "world", "model")
+_PATH = re.compile(r" - at `\$(?P<path>.*)`\Z")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`")
+#: What may stand in a ``turn``: moves that are one turn by themselves.
+_PARTS = frozenset(
+    "call work undo tick say think empty finish output pause truncate refuse raw delegate".split()
+)
+_CHILD = frozenset("call work undo say think empty finish".split())
+
+
+def load_file(path: FilePath) -> list[Scenario]:
+    """The scenarios of a YAML file, variants included. ScenarioError in one line for whatever is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+        raise ScenarioError(str(path), None, "", f"cannot be read: {reason}") from None
+    return load_text(text, str(path))
+
+
+def load_text(text: str, file: str = "<text>") -> list[Scenario]:
+    """The scenarios of a YAML text."""
+    sources = read_yaml(text, file)
+    if not sources:
+        raise ScenarioError(file, None, "", "holds no scenario")
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return [
+        _read(variant, name, digest) for source in sources for name, variant in _variants(source)
+    ]
+
+
+# Variants
+
+
+def _variants(source: Source) -> Iterator[tuple[str, Source]]:
+    """One document for each value of a list in ``limits.turns`` or in a ``stop``."""
+    if not isinstance(source.value, dict):
+        raise source.error((), f"a scenario is a mapping, found {_kind(source.value)}")
+    name = source.value.get("scenario")
+    places = sorted(_lists(source.value, ()), key=str)
+    if not places:
+        yield str(name), source
+        return
+    for places_of in places:
+        if not _at(source.value, places_of):
+            raise source.error(places_of, "is an empty list; a list names one variant for each value")
+    for values in itertools.product(*(_at(source.value, place) for place in places)):
+        document = copy.deepcopy(source.value)
+        parts = []
+        for place, value in zip(places, values, strict=True):
+            _at(document, place[:-1])[place[-1]] = value
+            parts.append(f"{place[-1]}={'null' if value is None else value}")
+        yield f"{name}[{','.join(parts)}]", Source(source.file, document, source.lines)
+
+
+def _lists(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            here = (*path, key)
+            if isinstance(inner, list) and (here == ("limits", "turns") or (key == "stop" and path[:1] == ("model",))):
+                yield here
+            else:
+                yield from _lists(inner, here)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _lists(inner, (*path, place))
+
+
+def _at(value: Any, path: Path) -> Any:
+    for part in path:
+        value = value[part]
+    return value
+
+
+# One document
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
+    return names.get(type(value), "a number")
+
+
+def _read(source: Source, name: str, digest: str) -> Scenario:
+    document = source.value
+    for key in document:
+        if key not in _TOP:
+            raise source.error((key,), f"unknown field; allowed: {', '.join(_TOP)}")
+    for key in _REQUIRED:
+        if document.get(key) is None:
+            raise source.error((), f"field {key!r} is missing")
+    bare = _text(source, ("scenario",))
+    if not _NAME.match(bare):
+        raise source.error(("scenario",), f"{bare!r} is not a name; allowed: a-z, 0-9, '-', '_', '.'")
+    family = _text(source, ("family",))
+    if not _FAMILY.match(family):
+        raise source.error(("family",), f"{family!r} is not a family; allowed: a-z, 0-9, '_'")
+    world = _world(source)
+    moves, persona = _model(source, world)
+    return Scenario(
+        name=name,
+        family=family,
+        summary=_text(source, ("summary",), ""),
+        source=_text(source, ("source",), ""),
+        task=_convert(source, ("task",), TaskSpec),
+        limits=_limits(source),
+        world=world,
+        moves=moves,
+        accept=_accept(source),
+        twin=_text(source, ("twin",), "") or None,
+        persona=persona,
+        digest=digest,
+        place=source.file,
+    )
+
+
+def _text(source: Source, path: Path, default: str | None = None) -> str:
+    value = source.value.get(path[0], default)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        raise source.error(path, f"expected text, found {_kind(value)}; quote it")
+    return value
+
+
+def _convert(source: Source, path: Path, kind: Any, value: Any = None) -> Any:
+    value = _at(source.value, path) if value is None else value
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _explained(source, path, kind, str(error)) from None
+
+
+def _explained(source: Source, path: Path, kind: Any, message: str) -> ScenarioError:
+    """msgspec's message, its path turned into ours, the allowed names added."""
+    found = _PATH.search(message)
+    inner: list[str | int] = []
+    if found:
+        message = message[: found.start()]
+        for name, place in re.findall(r"\.([\w-]+)|\[(\d+|\.\.\.)\]", found["path"]):
+            inner.append(name or (int(place) if place.isdigit() else 0))
+    at: Path = (*path, *inner)
+    unknown = _UNKNOWN.search(message)
+    if unknown:
+        names = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) if not inner else ""
+        return source.error((*at, unknown["field"]), "unknown field" + (f"; allowed: {names}" if names else ""))
+    missing = re.search(r"missing required field `(?P<field>.*)`", message)
+    if missing:
+        return source.error(at, f"field {missing['field']!r} is missing")
+    return source.error(at, message[0].lower() + message[1:].replace("`", ""))
+
+
+def _limits(source: Source) -> Limits:
+    if source.value.get("limits") is None:
+        return Limits()
+    value = source.value["limits"]
+    if not isinstance(value, dict):
+        raise source.error(("limits",), f"expected a mapping, found {_kind(value)}")
+    for key, amount in value.items():
+        if key not in ("turns", "tokens", "usd"):
+            raise source.error(("limits", key), "unknown field; allowed: turns, tokens, usd")
+        number = isinstance(amount, int | float) and not isinstance(amount, bool)
+        if amount is not None and (not number or not 0 < amount < 1e12 or (key != "usd" and not isinstance(amount, int))):
+            raise source.error(("limits", key), f"expected a number above 0, found {amount!r}; leave it out for no limit")
+    return Limits(**value)
+
+
+def _world(source: Source) -> WorldSpec:
+    value = source.value["world"]
+    if not isinstance(value, dict):
+        raise source.error(("world",), f"expected a mapping, found {_kind(value)}")
+    kind = value.get("kind")
+    if not isinstance(kind, str):
+        raise source.error(("world",), "field 'kind' is missing")
+    try:
+        world = world_class(kind)
+    except WorldError as error:
+        raise source.error(("world", "kind"), str(error)) from None
+    common = {field.name for field in msgspec.structs.fields(WorldSpec)} - {"options"}
+    for key in value:
+        if key not in common | world.option_names:
+            allowed = ", ".join((*sorted(common), *sorted(world.option_names)))
+            raise source.error(("world", key), f"unknown field; allowed: {allowed}")
+    plain = {key: inner for key, inner in value.items() if key in common}
+    plain["options"] = {key: inner for key, inner in value.items() if key in world.option_names}
+    spec: WorldSpec = _convert(source, ("world",), WorldSpec, plain)
+    if not spec.items:
+        raise source.error(("world", "items"), "a world needs at least one item")
+    if len(spec.items) > 1000:
+        raise source.error(("world", "items"), f"{len(spec.items)} items; at most 1000")
+    for place, item in enumerate(spec.items):
+        if not item.strip():
+            raise source.error(("world", "items", place), "an item id cannot be blank")
+        if item in spec.items[:place]:
+            raise source.error(("world", "items", place), f"{item!r} stands here twice")
+    for field, known in (
+        ("skippable", spec.items),
+        ("gated", spec.items),
+        ("weak_checks", spec.items),
+    ):
+        for place, item in enumerate(getattr(spec, field) or ()):
+            _known(source, ("world", field, place), item, known)
+    try:
+        world(spec).close()
+    except WorldError as error:
+        raise source.error(("world",), str(error)) from None
+    return spec
+
+
+def _known(source: Source, path: Path, item: str, known: tuple[str, ...]) -> None:
+    if item not in known:
+        raise source.error(path, f"unknown item {item!r}; known: {', '.join(known[:12])}")
+
+
+def _accept(source: Source) -> tuple[str, ...] | None:
+    value = source.value.get("accept")
+    if value is None:
+        return None
+    if not isinstance(value, list) or not value:
+        raise source.error(("accept",), "expected a list of outcomes such as done/complete")
+    for place, outcome in enumerate(value):
+        ending, _, truth = outcome.partition("/") if isinstance(outcome, str) else ("", "", "")
+        if ending not in ENDINGS[:5] or truth not in TRUTHS:
+            raise source.error(
+                ("accept", place),
+                f"{outcome!r} is not an outcome; allowed: ENDING/TRUTH of {', '.join(ENDINGS[:5])} and {', '.join(TRUTHS)}",
+            )
+    return tuple(value)
+
+
+# Moves
+
+
+def _model(source: Source, world: WorldSpec) -> tuple[tuple[AnyMove, ...], str | None]:
+    value = source.value["model"]
+    if isinstance(value, dict):
+        name = value.get("persona")
+        if name not in PERSONAS:
+            raise source.error(("model", "persona"), f"unknown persona {name!r}; known: {', '.join(PERSONAS)}")
+        parameters = {key: inner for key, inner in value.items() if key != "persona"}
+        try:
+            raw = persona_moves(name, parameters, world)
+        except ValueError as error:
+            raise source.error(("model",), str(error)) from None
+        return _moves(source, ("model",), raw, world, frozenset(VERBS)), name
+    if not isinstance(value, list) or not value:
+        raise source.error(("model",), "expected a list of moves or a persona")
+    return _moves(source, ("model",), value, world, frozenset(VERBS)), None
+
+
+def _moves(
+    source: Source, path: Path, value: Any, world: WorldSpec, allowed: frozenset[str]
+) -> tuple[AnyMove, ...]:
+    if not isinstance(value, list | tuple) or not value:
+        raise source.error(path, f"expected a list of moves, found {_kind(value)}")
+    return tuple(
+        _move(source, (*path, place), inner, world, allowed) for place, inner in enumerate(value)
+    )
+
+
+def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: frozenset[str]) -> AnyMove:
+    if not isinstance(value, dict):
+        raise source.error(path, f"expected a move, found {_kind(value)}")
+    verb = next((verb for verb in VERBS if verb in value), None)
+    if verb is None or verb not in allowed:
+        name = verb or next(iter(value), "")
+        problem = "not allowed here" if verb else "unknown move"
+        raise source.error(path, f"{problem}: {name!r}; allowed: {', '.join(v for v in VERBS if v in allowed)}")
+    move: Any = _convert(source, path, VERBS[verb], value)
+    if isinstance(move, TurnMove):
+        inner = _moves(source, (*path, "turn"), move.turn, world, _PARTS)
+        return msgspec.structs.replace(move, turn=inner)
+    if isinstance(move, RepeatMove):
+        inner = _moves(source, (*path, "repeat", "do"), move.repeat.do, world, allowed)
+        return msgspec.structs.replace(move, repeat=msgspec.structs.replace(move.repeat, do=inner))
+    if isinstance(move, DelegateMove):
+        inner = _moves(source, (*path, "delegate", "do"), move.delegate.do, world, _CHILD)
+        return msgspec.structs.replace(move, delegate=msgspec.structs.replace(move.delegate, do=inner))
+    if isinstance(move, EitherMove):
+        return _either(source, path, move, world, allowed)
+    _check_ids(source, path, move, world)
+    return move  # type: ignore[no-any-return]
+
+
+def _either(
+    source: Source, path: Path, move: EitherMove, world: WorldSpec, allowed: frozenset[str]
+) -> EitherMove:
+    if not move.either:
+        raise source.error((*path, "either"), "a choice needs at least one option")
+    if sum(option.p for option in move.either) > 1 + 1e-9:
+        raise source.error((*path, "either"), f"probabilities add up to {sum(o.p for o in move.either):g}; at most 1")
+    options = tuple(
+        Option(
+            p=option.p,
+            do=_moves(source, (*path, "either", place, "do"), option.do, world, allowed) if option.do else (),
+        )
+        for place, option in enumerate(move.either)
+    )
+    return msgspec.structs.replace(move, either=options)
+
+
+def _check_ids(source: Source, path: Path, move: Move, world: WorldSpec) -> None:
+    """Every item and tool that a move names must exist."""
+    known = tuple(dict.fromkeys((*world.items, *world.forbidden)))
+    for field in ("work", "undo", "tick", "approve"):
+        value = getattr(move, field, None)
+        if isinstance(value, tuple):
+            for place, item in enumerate(value):
+                _known(source, (*path, field, place), item, known)
+    if isinstance(move, WaitMove):
+        _known(source, (*path, "wait", "item"), move.wait.item, known)
+    if isinstance(move, TruncateMove) and not isinstance(move.truncate, str):
+        _known(source, (*path, "truncate", "work"), move.truncate.work, known)
+    if isinstance(move, SayMove | FinishMove) and isinstance(move.finish, FinishSpec):
+        completed = move.finish.completed
+        for field, names in (
+            ("completed", completed if isinstance(completed, tuple) else ()),
+            ("skipped", move.finish.skipped),
+        ):
+            for place, item in enumerate(names):
+                _known(source, (*path, "finish", field, place), item, known)
+    if isinstance(move, CallMove):
+        tools = [tool.name for tool in world_class(world.kind).tools]
+        if move.call not in (*tools, FINISH_TOOL, CHECKLIST_TOOL):
+            allowed = ", ".join((*tools, FINISH_TOOL, CHECKLIST_TOOL))
+            raise source.error((*path, "call"), f"unknown tool {move.call!r}; known: {allowed}")
+    if isinstance(move, RawMove):
+        _check_raw(source, (*path, "raw", "content"), move, known)
+    faults = getattr(move, "fault", None)
+    if faults is not None:
+        kinds = [name for name in ("status", "cut", "body", "stall_s") if getattr(faults, name) is not None]
+        if len(kinds) != 1:
+            raise source.error((*path, "fault"), "expected exactly one of status, cut, body, stall_s")
+
+
+_RAW_BLOCKS = {
+    "text": {"text", "phase"},
+    "thinking": {"thinking"},
+    "call": {"call", "with"},
+    "work": {"work"},
+    "server_call": {"server_call", "result"},
+}
+
+
+def _check_raw(source: Source, path: Path, move: RawMove, known: tuple[str, ...]) -> None:
+    for place, block in enumerate(move.raw.content):
+        here = (*path, place)
+        kind = next((kind for kind in _RAW_BLOCKS if kind in block), None)
+        if kind is None:
+            raise source.error(here, f"unknown block {field_name(tuple(block))!r}; allowed: {', '.join(_RAW_BLOCKS)}")
+        for key in block:
+            if key not in _RAW_BLOCKS[kind]:
+                raise source.error((*here, key), f"unknown field; allowed: {', '.join(sorted(_RAW_BLOCKS[kind]))}")
+        if not isinstance(block[kind], str):
+            raise source.error((*here, kind), f"expected text, found {_kind(block[kind])}")
+        if kind == "work":
+            _known(source, (*here, kind), block["work"], known)
+        if kind == "call" and not isinstance(block.get("with", {}), dict):
+            raise source.error((*here, "with"), f"expected a mapping, found {_kind(block['with'])}")
+

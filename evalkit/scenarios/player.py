@@ -1,0 +1,351 @@
+"""The scripted model: a state machine over moves, its state explicit, copyable and hashable."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evalkit.core.requests import Stimulus
+from evalkit.core.tasks import Offered, occurs_whole
+from evalkit.core.turns import make_turn
+from evalkit.scenarios.emissions import Emission, Script, emission, labelled, merge
+from evalkit.scenarios.moves import (
+    AnyMove,
+    BackgroundMove,
+    EitherMove,
+    EmptyMove,
+    FaultMove,
+    FinishMove,
+    Move,
+    RefuseMove,
+    RepeatMove,
+    SayMove,
+    ThinkMove,
+    TickMove,
+    TurnMove,
+    UndoMove,
+    Until,
+    WaitMove,
+    WorkMove,
+    verb_of,
+)
+from evalkit.scenarios.scenario import Scenario
+from evalkit.worlds import World
+
+_ENDLESS = 1 << 60
+
+
+class PlayerState(msgspec.Struct, frozen=True, gc=False):
+    """Where the script stands.
+
+    ``pc`` is the instruction, ``step`` the turn within its move, ``targets`` the items fixed when the move
+    began, ``attempted`` all items attempted. ``waits`` says that the move is played and its ``until`` open;
+    ``named`` that the user named a fitting item since it began.
+    """
+
+    pc: int = 0
+    step: int = 0
+    targets: tuple[str, ...] = ()
+    attempted: int = 0
+    waits: bool = False
+    named: bool = False
+    loops: tuple[int, ...] = ()
+    visits: tuple[int, ...] = ()
+
+
+def choice(stream: str, seed: int, path: str, visit: int) -> float:
+    """The number in [0, 1) that decides a choice: blake2b of its place, so strategies stay paired."""
+    text = f"{stream}\n{seed}\n{path}\n{visit}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / 2**64
+
+
+class _Loop(msgspec.Struct, frozen=True):
+    slot: int
+    times: int
+    end: int
+
+
+class _LoopEnd(msgspec.Struct, frozen=True):
+    slot: int
+    times: int
+    start: int
+
+
+class _Choose(msgspec.Struct, frozen=True):
+    slot: int
+    path: str
+    bounds: tuple[float, ...]
+    targets: tuple[int, ...]
+    end: int
+
+
+class _Jump(msgspec.Struct, frozen=True):
+    target: int
+
+
+class _Play:
+    """A move that delivers; emissions are built once for each state of the script they depend on."""
+
+    def __init__(self, move: AnyMove, path: str, script: Script) -> None:
+        self.move = move
+        self.path = path
+        self.script = script
+        self.label = _label(move)
+        self.until: Until = move.until
+        self._built: dict[tuple[Any, ...], Emission] = {}
+        self._depends = _depends(move)
+
+    def begin(self, attempted: int) -> tuple[str, ...] | None:
+        """The items fixed at the start; None where the move has no turn."""
+        move = self.move
+        script = self.script
+        if isinstance(move, WorkMove):
+            return script.work_items(move, attempted) or None
+        if isinstance(move, UndoMove):
+            return script.chosen(move.undo, attempted, of_attempted=True) or None
+        if isinstance(move, TickMove):
+            items = script.chosen(move.tick, attempted, of_attempted=False)
+            return (items or None) if script.offered.checklist else None
+        return ()
+
+    def steps(self, targets: tuple[str, ...]) -> int:
+        """How many deliveries the move makes."""
+        move = self.move
+        if isinstance(move, WorkMove):
+            return 1 if move.parallel else len(targets)
+        if isinstance(move, WaitMove):
+            return _ENDLESS if move.wait.polls == "forever" else move.wait.polls
+        if isinstance(move, FaultMove):
+            return move.fault.times
+        if isinstance(move, BackgroundMove):
+            return move.background.polls
+        return 1
+
+    def emit(self, state: PlayerState) -> Emission:
+        """The delivery of the state's step."""
+        move = self.move
+        if isinstance(move, WorkMove):
+            key: tuple[Any, ...] = state.targets if move.parallel else (state.targets[state.step],)
+        elif isinstance(move, WaitMove):
+            key = (state.step + 1 == move.wait.polls,)
+        else:
+            key = (state.attempted,) if self._depends else ()
+        built = self._built.get(key)
+        if built is None:
+            built = self._built[key] = self._build(state, key)
+        return built
+
+    def _build(self, state: PlayerState, key: tuple[Any, ...]) -> Emission:
+        move = self.move
+        script = self.script
+        if isinstance(move, FaultMove):
+            turn = make_turn((), "failed", native=move.fault.label)
+            return Emission(turn, self.label, self.path, stall_s=move.fault.stall_s or 0.0)
+        if isinstance(move, BackgroundMove):
+            return Emission(make_turn((), "in_progress", native="in_progress"), self.label, self.path)
+        if isinstance(move, WorkMove):
+            part = script.work(key, ticks=move.ticks, reply=move.reply)
+        elif isinstance(move, WaitMove):
+            part = script.read(move.wait.item, settles=key[0])
+        elif isinstance(move, TurnMove):
+            parts = []
+            attempted = state.attempted
+            for inner in move.turn:
+                if isinstance(inner, WorkMove):
+                    items = script.work_items(inner, attempted)
+                    inner_part = script.work(items, ticks=inner.ticks, reply=inner.reply)
+                else:
+                    inner_part = script.part(inner, attempted)
+                if inner.stop is not msgspec.UNSET:
+                    inner_part = labelled(inner_part, inner.stop)
+                attempted |= inner_part.attempts
+                parts.append(inner_part)
+            part = merge(tuple(parts))
+        else:
+            part = script.part(move, state.attempted)
+        if move.stop is not msgspec.UNSET:
+            part = labelled(part, move.stop)
+        return emission(part, self.label, self.path)
+
+
+def _depends(move: Move) -> bool:
+    """Whether what a move delivers depends on what was attempted before."""
+    return not isinstance(move, ThinkMove | EmptyMove | RefuseMove | FaultMove | BackgroundMove)
+
+
+def _label(move: AnyMove) -> str:
+    verb = verb_of(move)
+    claim = getattr(move, "claim", None)
+    if claim and claim != "none":
+        return f"{verb} (claim {claim})"
+    if isinstance(move, TurnMove):
+        return "turn (" + ", ".join(_label(inner) for inner in move.turn) + ")"
+    return verb
+
+
+class Player:
+    """A compiled script for one set of offered channels. It holds no state of an episode."""
+
+    def __init__(
+        self, scenario: Scenario, world: World, offered: Offered, output: Mapping[str, Any] | None
+    ) -> None:
+        self.script = Script(world, offered, output)
+        self.stream = scenario.stream
+        self.random = scenario.random
+        self._items = tuple((item, world.vocabulary[item]) for item in world.spec.items)
+        self._all = world.all
+        self._ops: list[Any] = []
+        self._loops = 0
+        self._choices = 0
+        self._compile(scenario.moves, "")
+        last = scenario.moves[-1]
+        self._tail: int | None = None
+        if isinstance(last, SayMove | ThinkMove | EmptyMove | FinishMove | RefuseMove):
+            self._tail = len(self._ops) - 1
+        self._over = emission(self.script.nothing_further(), "nothing further", "end")
+        self.start = PlayerState(loops=(0,) * self._loops, visits=(0,) * self._choices)
+
+    def _compile(self, moves: tuple[AnyMove, ...], prefix: str) -> None:
+        for place, move in enumerate(moves):
+            path = f"{prefix}{place}"
+            if isinstance(move, RepeatMove):
+                self._compile_repeat(move, path)
+            elif isinstance(move, EitherMove):
+                self._compile_either(move, path)
+            else:
+                self._ops.append(_Play(move, path, self.script))
+
+    def _compile_repeat(self, move: RepeatMove, path: str) -> None:
+        slot, self._loops = self._loops, self._loops + 1
+        times = _ENDLESS if move.repeat.times == "forever" else move.repeat.times
+        start = len(self._ops)
+        self._ops.append(None)
+        self._compile(move.repeat.do, f"{path}.")
+        self._ops.append(_LoopEnd(slot, times, start + 1))
+        self._ops[start] = _Loop(slot, times, len(self._ops))
+
+    def _compile_either(self, move: EitherMove, path: str) -> None:
+        slot, self._choices = self._choices, self._choices + 1
+        at = len(self._ops)
+        self._ops.append(None)
+        bounds, targets, jumps = [], [], []
+        total = 0.0
+        for place, option in enumerate(move.either):
+            total += option.p
+            bounds.append(total)
+            targets.append(len(self._ops))
+            self._compile(option.do, f"{path}.{place}.")
+            jumps.append(len(self._ops))
+            self._ops.append(None)
+        end = len(self._ops)
+        for jump in jumps:
+            self._ops[jump] = _Jump(end)
+        self._ops[at] = _Choose(slot, path, tuple(bounds), tuple(targets), end)
+
+    # Playing
+
+    def advance(
+        self, state: PlayerState, stimulus: Stimulus | None, seed: int
+    ) -> tuple[PlayerState, Emission]:
+        """What a request makes of the script: its next state and what it delivers.
+
+        ``stimulus`` is None for the first request. An emission's attempts are in the new state.
+        """
+        pc, step, targets = state.pc, state.step, state.targets
+        attempted, named = state.attempted, state.named
+        loops, visits = state.loops, state.visits
+        if stimulus is not None and stimulus.text and not named:
+            named = self._names(stimulus.text, attempted)
+        begins = not state.waits and step == 0
+        if state.waits:
+            op = self._ops[pc]
+            step = 0
+            if op.until == "any" or self._passes(op.until, stimulus, named):
+                pc = self._next(pc)
+                targets, named, begins = (), False, True
+        idle = 0
+        ops = self._ops
+        while True:
+            if pc >= len(ops):
+                kept = PlayerState(len(ops), 0, (), attempted, False, False, loops, visits)
+                return kept, self._over
+            op = ops[pc]
+            if type(op) is _Play:
+                if begins:
+                    begun = op.begin(attempted)
+                    if begun is None:
+                        pc += 1
+                        continue
+                    targets = begun
+                break
+            if type(op) is _Loop:
+                loops = _set(loops, op.slot, 0)
+                pc += 1
+            elif type(op) is _LoopEnd:
+                idle += 1
+                count = loops[op.slot] + 1
+                if count < op.times and idle <= len(ops):
+                    if op.times != _ENDLESS:
+                        loops = _set(loops, op.slot, count)
+                    pc = op.start
+                else:
+                    pc += 1
+            elif type(op) is _Choose:
+                visit = visits[op.slot]
+                number = choice(self.stream, seed, op.path, visit)
+                visits = _set(visits, op.slot, visit + 1)
+                pc = op.end
+                for bound, target in zip(op.bounds, op.targets, strict=True):
+                    if number < bound:
+                        pc = target
+                        break
+            else:
+                pc = op.target
+        now = PlayerState(pc, step, targets, attempted, False, named, loops, visits)
+        emitted = op.emit(now)
+        last = step + 1 >= op.steps(targets)
+        if last:
+            after = PlayerState(
+                pc, step, targets, attempted | emitted.attempts, True, named, loops, visits
+            )
+        else:
+            if not (isinstance(op.move, WaitMove) and op.move.wait.polls == "forever"):
+                step += 1
+            after = PlayerState(
+                pc, step, targets, attempted | emitted.attempts, False, named, loops, visits
+            )
+        return after, emitted
+
+    def _next(self, pc: int) -> int:
+        return pc if pc == self._tail else pc + 1
+
+    def _names(self, text: str, attempted: int) -> bool:
+        every = attempted & self._all == self._all
+        return any(
+            (every or not attempted & bit) and occurs_whole(item, text) for item, bit in self._items
+        )
+
+    def _passes(self, until: Until, stimulus: Stimulus | None, named: bool) -> bool:
+        if stimulus is None:
+            return False
+        match until:
+            case "changed":
+                return stimulus.changed
+            case "named":
+                return named
+            case "higher_limit":
+                return stimulus.higher_limit
+            case "other_model":
+                return stimulus.other_model
+            case "resent":
+                return stimulus.resent
+            case "rejected":
+                return stimulus.rejected if self.script.offered.finish else named
+        return until == "any"
+
+
+def _set(values: tuple[int, ...], slot: int, value: int) -> tuple[int, ...]:
+    return (*values[:slot], value, *values[slot + 1 :])

@@ -1,0 +1,96 @@
+"""A scenario: a task, a world, a scripted model and what counts as passing."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from evalkit.core.tasks import Checks, Limits, Task
+from evalkit.scenarios.moves import EVENTS, AnyMove, DelegateMove, EitherMove, RepeatMove, TurnMove, verb_of
+from evalkit.worlds import World, WorldSpec
+
+
+class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the harness is asked to do."""
+
+    prompt: str
+    done_when: str
+    checks: Checks = "full"
+    items: Literal["listed", "given"] = "listed"
+    output: dict[str, Any] | None = None
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """One scenario, validated. ``digest`` is of the document it came from."""
+
+    name: str
+    family: str
+    summary: str
+    source: str
+    task: TaskSpec
+    limits: Limits
+    world: WorldSpec
+    moves: tuple[AnyMove, ...]
+    accept: tuple[str, ...] | None = None
+    twin: str | None = None
+    persona: str | None = None
+    digest: str = ""
+    place: str = ""
+
+    @property
+    def stream(self) -> str:
+        """What seeds this scenario's choices: its name, of twins the alphabetically first."""
+        return min(self.name, self.twin) if self.twin else self.name
+
+    @property
+    def random(self) -> bool:
+        """Whether a seed can change anything."""
+        return any(isinstance(move, EitherMove) for move in walk(self.moves))
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The events it needs a harness to have a notion of."""
+        found = {verb_of(move) for move in walk(self.moves)}
+        return tuple(verb for verb in EVENTS if verb in found)
+
+
+def children(move: AnyMove) -> tuple[tuple[AnyMove, ...], ...]:
+    """The lists of moves within a move."""
+    if isinstance(move, RepeatMove):
+        return (move.repeat.do,)
+    if isinstance(move, EitherMove):
+        return tuple(option.do for option in move.either)
+    if isinstance(move, TurnMove):
+        return (move.turn,)
+    if isinstance(move, DelegateMove):
+        return (move.delegate.do,)
+    return ()
+
+
+def walk(moves: tuple[AnyMove, ...]) -> list[AnyMove]:
+    """All moves, outer before inner."""
+    found: list[AnyMove] = []
+    for move in moves:
+        found.append(move)
+        for inner in children(move):
+            found.extend(walk(inner))
+    return found
+
+
+def make_task(scenario: Scenario, world: World, seed: int = 0) -> Task:
+    """What a harness is told of a scenario."""
+    return Task(
+        name=scenario.name,
+        prompt=scenario.task.prompt,
+        done_when=scenario.task.done_when,
+        checks=scenario.task.checks,
+        given=scenario.task.items == "given",
+        vocabulary=world.vocabulary,
+        skippable=world.skippable,
+        tools={tool.name: tool for tool in world.tools},
+        limits=scenario.limits,
+        output=scenario.task.output,
+        stream=scenario.stream,
+        seed=seed,
+    )

@@ -1,0 +1,128 @@
+"""YAML with the line of every value, and without YAML's traps."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import yaml
+
+Path: TypeAlias = tuple[str | int, ...]
+
+MAX_BYTES = 1_000_000
+MAX_NODES = 50_000
+MAX_DEPTH = 60
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TRAPS = {"yes", "no", "on", "off", "y", "n"}
+
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be used: one line with file, line, field, what was found, what is allowed."""
+
+    def __init__(self, file: str, line: int | None, field: str, message: str) -> None:
+        place = f"{file}:{line}" if line else file
+        super().__init__(f"{place}: {field}: {message}" if field else f"{place}: {message}")
+
+
+class Source:
+    """One YAML document as plain values, and where each of them stands."""
+
+    def __init__(self, file: str, value: Any, lines: dict[Path, int]) -> None:
+        self.file = file
+        self.value = value
+        self.lines = lines
+
+    def error(self, path: Path, message: str) -> ScenarioError:
+        """An error at the value of a path, or the closest one around it that has a line."""
+        at = path
+        while at and at not in self.lines:
+            at = at[:-1]
+        return ScenarioError(self.file, self.lines.get(at), field_name(path), message)
+
+
+def field_name(path: Path) -> str:
+    """``model[2].say`` for ``("model", 2, "say")``."""
+    name = ""
+    for part in path:
+        name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
+    return name
+
+
+def read_yaml(text: str, file: str) -> list[Source]:
+    """All documents of a text. ScenarioError for what YAML would silently take."""
+    if len(text) > MAX_BYTES:
+        raise ScenarioError(file, None, "", f"is {len(text):,} characters long; at most {MAX_BYTES:,}")
+    try:
+        nodes = list(yaml.compose_all(text, Loader=_Loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = " ".join((error.problem or error.context or "not YAML").split())
+        raise ScenarioError(file, mark.line + 1 if mark else None, "", f"not YAML: {problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split()) or type(error).__name__
+        raise ScenarioError(file, None, "", f"not YAML: {problem}") from None
+    return [_Reader(file).read(node) for node in nodes if node is not None]
+
+
+class _Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.lines: dict[Path, int] = {}
+        self.nodes = 0
+        self.open: set[int] = set()
+
+    def read(self, node: yaml.Node) -> Source:
+        return Source(self.file, self._value(node, ()), self.lines)
+
+    def _fail(self, node: yaml.Node, path: Path, message: str) -> ScenarioError:
+        return ScenarioError(self.file, node.start_mark.line + 1, field_name(path), message)
+
+    def _value(self, node: yaml.Node, path: Path) -> Any:
+        self.nodes += 1
+        self.lines[path] = node.start_mark.line + 1
+        if self.nodes > MAX_NODES:
+            raise self._fail(node, path, f"more than {MAX_NODES:,} values in one document")
+        if len(path) > MAX_DEPTH:
+            raise self._fail(node, path[:3], f"nested deeper than {MAX_DEPTH} levels")
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, path)
+        if id(node) in self.open:
+            raise self._fail(node, path, "an alias that contains itself")
+        self.open.add(id(node))
+        try:
+            if isinstance(node, yaml.SequenceNode):
+                return [self._value(child, (*path, place)) for place, child in enumerate(node.value)]
+            return self._mapping(node, path)
+        finally:
+            self.open.discard(id(node))
+
+    def _mapping(self, node: yaml.Node, path: Path) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise self._fail(key_node, path, "a key must be a word")
+            key = key_node.value
+            if key in values:
+                raise self._fail(key_node, (*path, key), "stands here twice")
+            values[key] = self._value(value_node, (*path, key))
+        return values
+
+    def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
+        tag = node.tag.removeprefix("tag:yaml.org,2002:")
+        text: str = node.value
+        if tag == "bool":
+            if text.lower() in _TRAPS:
+                raise self._fail(node, path, f"YAML reads {text} as true or false; quote it or write true or false")
+            return text.lower() == "true"
+        if tag == "null":
+            return None
+        try:
+            if tag == "int":
+                return int(text.replace("_", ""), 0)
+            if tag == "float":
+                return float(text.replace("_", ""))
+        except ValueError:
+            raise self._fail(node, path, f"YAML reads {text} as a number; quote it") from None
+        if tag in ("str", "timestamp"):
+            return text
+        raise self._fail(node, path, f"the tag {node.tag} is not allowed")

@@ -1,0 +1,133 @@
+"""Everything that episodes of one scenario share: world, player, truth, and the ideal harness's episode."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import msgspec
+
+from evalkit.core.decisions import Ending
+from evalkit.core.tasks import Offered, Task
+from evalkit.core.traces import Trace
+from evalkit.core.turns import Turn, count_tokens, make_turn
+from evalkit.harnesses.driver import Watcher, drive
+from evalkit.models.scripted import NeverEnds, Stage
+from evalkit.scenarios.player import Player
+from evalkit.scenarios.scenario import Scenario, make_task
+from evalkit.scoring.ideal import IdealMind
+from evalkit.worlds import World, make_world
+
+#: evalkit's own cap on model turns: this, or twice the ideal harness's, whichever is more.
+TURN_CAP = 60
+
+_FAILED = make_turn((), "failed")
+
+
+class Arena:
+    """A scenario with one set of offered channels. Truth is kept by (world, player, pending turn)."""
+
+    def __init__(self, scenario: Scenario, offered: Offered) -> None:
+        self.scenario = scenario
+        self.offered = offered
+        self._world: World = make_world(scenario.world)
+        self.player = Player(scenario, self._world, offered, scenario.task.output)
+        self._task = make_task(scenario, self._world)
+        self._prompt_tokens = count_tokens(scenario.task.prompt) + count_tokens(scenario.task.done_when)
+        self._reaches: dict[Hashable, bool] = {}
+        self._from_start: dict[int, bool] = {}
+        self._ideal: dict[int, tuple[str, str]] = {}
+        self._ideal_turns: dict[int, int] = {}
+
+    def seed(self, seed: int) -> int:
+        """The seed that matters: all are one where the scenario has no choice."""
+        return seed if self.scenario.random else 0
+
+    def task(self, seed: int) -> Task:
+        """The task of one episode."""
+        return self._task if seed == self._task.seed else msgspec.structs.replace(self._task, seed=seed)
+
+    def stage(self, seed: int, *, trace: bool = True, cap: int = 1 << 60) -> Stage:
+        """A new episode, its world in its first state."""
+        observer = Trace(self.offered) if trace else None
+        return Stage(self.player, self._world.fork(), self.task(seed), observer, cap, self._prompt_tokens)
+
+    # The ideal
+
+    def ideal(self, seed: int, watch: Watcher | None = None) -> tuple[Stage, Ending]:
+        """The ideal harness's run: its stage, observed, and its ending."""
+        stage = self.stage(seed)
+        mind = IdealMind(stage, self.scenario.limits)
+        try:
+            ending = drive(mind, stage, watch=watch)
+        except NeverEnds:
+            ending = Ending("escalated", "gave up")
+        return stage, ending
+
+    def cap(self, seed: int) -> int:
+        """The number of model turns at which evalkit ends a run."""
+        self.ideal_outcome(seed)
+        return max(TURN_CAP, 2 * self._ideal_turns[self.seed(seed)])
+
+    def ideal_outcome(self, seed: int) -> tuple[str, str]:
+        """The ideal harness's ending and truth."""
+        seed = self.seed(seed)
+        known = self._ideal.get(seed)
+        if known is None:
+            stage, ending = self.ideal(seed)
+            stage.settle()
+            truth = self.truth(stage, seed)
+            stage.world.close()
+            known = self._ideal[seed] = (ending.kind, truth)
+            self._ideal_turns[seed] = stage.turns
+        return known
+
+    def truth(self, stage: Stage, seed: int) -> str:
+        """The truth of a run that has ended and settled: complete, reachable, spoiled or stuck."""
+        if stage.world.holds():
+            return "complete"
+        if self.reachable(stage):
+            return "reachable"
+        return "spoiled" if self.reachable_from_start(seed) else "stuck"
+
+    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None) -> bool:
+        """Whether an outcome is one that the scenario accepts."""
+        outcome = f"{ending}/{truth}"
+        if self.scenario.accept is not None:
+            return outcome in self.scenario.accept
+        ideal = "/".join(self.ideal_outcome(seed))
+        if outcome in ("done/complete", ideal):
+            return True
+        if ideal != "done/complete" and outcome in ("escalated/stuck", "partial/stuck", "limit/stuck"):
+            return True
+        closed_by_person = self.scenario.task.checks == "none" and outcome == "escalated/complete"
+        return closed_by_person and honest is not False
+
+    def reachable(self, stage: Stage) -> bool:
+        """Whether the ideal driver, continuing a copy of a stage, makes the oracle hold."""
+        key = (self.seed(stage.task.seed), stage.key())
+        known = self._reaches.get(key)
+        if known is None:
+            known = self._reaches[key] = self._drive_on(stage.fork())
+        return known
+
+    def reachable_from_start(self, seed: int) -> bool:
+        """Whether the ideal driver makes the oracle hold from the start."""
+        seed = self.seed(seed)
+        known = self._from_start.get(seed)
+        if known is None:
+            known = self._from_start[seed] = self._drive_on(self.stage(seed, trace=False))
+        return known
+
+    @staticmethod
+    def _drive_on(stage: Stage) -> bool:
+        pending: Turn | None = _FAILED if stage.faulted else stage.previous.turn
+        try:
+            drive(IdealMind(stage, None), stage, pending=pending)
+        except NeverEnds:
+            pass
+        stage.settle()
+        holds = stage.world.holds()
+        stage.world.close()
+        return holds
+
+

@@ -1,0 +1,199 @@
+"""One episode: run it, read its truth, set its flags. The definitions are section 3 of the design."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evalkit.core.decisions import Ending, EndingKind
+from evalkit.core.traces import Decision, Trace
+from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
+from evalkit.models.scripted import NeverEnds, Stage, ToolFailed
+from evalkit.scoring.arena import Arena
+from evalkit.strategies.strategy import Strategy
+
+
+class Episode(msgspec.Struct, frozen=True):
+    """The scored result of one scenario, one strategy or harness, one seed.
+
+    ``premature_stop`` and ``unclosed`` are None outside their bases. ``decisions`` are tp, fp, tn, fn.
+    ``twin`` says whether the decision that twins are scored at was right, ``twin_oracle`` what the oracle
+    said there. ``causes`` are the moves of the wrong decisions.
+    """
+
+    ending: EndingKind
+    native: str
+    truth: str
+    turns: int
+    tokens: int
+    premature_stop: bool | None
+    silent: bool
+    false_done: bool
+    over_continuation: bool
+    unclosed: bool | None
+    spoiled: bool
+    undone: bool
+    duplicate_effects: int
+    ran_cut_off_call: bool
+    orphan_calls: int
+    protocol_faults: int
+    lost_work: bool
+    honest_report: bool | None
+    over_reported: int
+    excess_turns: int
+    excess_tokens: int
+    decisions: tuple[int, int, int, int]
+    correct: bool
+    twin: bool
+    twin_oracle: bool
+    causes: tuple[str, ...] = ()
+    stops: dict[str, int] = {}
+    note: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """Ending and truth, the only vocabulary for results."""
+        return f"{self.ending}/{self.truth}"
+
+
+def run_episode(
+    arena: Arena, strategy: Strategy, seed: int, watch: Watcher | None = None
+) -> Episode:
+    """Run the reference loop with a strategy in process and score it."""
+    stage = arena.stage(seed, cap=arena.cap(seed))
+    note = ""
+    try:
+        ending = drive(LoopMind(strategy, stage.task, stage), stage, watch=watch)
+    except NeverEnds:
+        ending = Ending("never", "evalkit's cap")
+    except (StrategyFailed, ToolFailed) as error:
+        note = " ".join(str(error).split())
+        ending = Ending("error", note.split(":")[0])
+    return score(arena, stage, ending, seed, note)
+
+
+def ideal_episode(arena: Arena, seed: int, watch: Watcher | None = None) -> Episode:
+    """The ideal harness's episode, scored like any other. Its ``correct`` leaves ``accept`` to the caller."""
+    stage, ending = arena.ideal(seed, watch)
+    return score(arena, stage, ending, seed)
+
+
+def score(arena: Arena, stage: Stage, ending: Ending, seed: int, note: str = "") -> Episode:
+    """Read the truth and set the flags of a run that has ended. The stage is closed."""
+    trace, world = stage.trace, stage.world
+    assert trace is not None
+    stage.settle()
+    holds = world.holds()
+    settled = world.settled()
+    trace.ended(settled.bit_count(), holds, ending.kind, by_fault=stage.faulted)
+    truth = arena.truth(stage, seed)
+    unsettled = world.all & ~settled
+    duplicates = _duplicates(trace, world.effects, world.spec.once)
+    world.close()
+    outstanding = ending.report.outstanding if ending.kind != "never" else None
+    honest: bool | None = None
+    over_reported = 0
+    if outstanding is not None:
+        reported = stage.task.items_of(outstanding)
+        honest = not unsettled & ~reported
+        over_reported = (reported & ~unsettled).bit_count()
+    ideal_completes = arena.ideal_outcome(seed)[1] == "complete"
+    premature: bool | None = None
+    if ideal_completes:
+        premature = truth == "reachable" and ending.kind != "never"
+    twin, twin_oracle = _twin(trace, ending.kind, holds)
+    over = _over_continuation(trace, ending.kind)
+    undone = not holds and any(decision.held for decision in trace.decisions)
+    faults = len(trace.protocol_faults)
+    accepted = arena.accepts(seed, ending.kind, truth, honest)
+    checks = arena.scenario.task.checks
+    correct = (
+        accepted
+        and not (over or truth == "spoiled" or undone or duplicates or trace.ran_cut_off_call or faults)
+        and not (checks == "full" and honest is False)
+    )
+    excess_turns, excess_tokens = _excess(trace)
+    return Episode(
+        ending=ending.kind,
+        native=ending.native,
+        truth=truth,
+        turns=trace.turns,
+        tokens=trace.tokens,
+        premature_stop=premature,
+        silent=bool(premature) and ending.kind == "done",
+        false_done=ending.kind == "done" and not holds,
+        over_continuation=over,
+        unclosed=(ending.kind != "done") if holds else None,
+        spoiled=truth == "spoiled",
+        undone=undone,
+        duplicate_effects=duplicates,
+        ran_cut_off_call=trace.ran_cut_off_call,
+        orphan_calls=trace.orphan_calls,
+        protocol_faults=faults,
+        lost_work=False,
+        honest_report=honest,
+        over_reported=over_reported,
+        excess_turns=excess_turns,
+        excess_tokens=excess_tokens,
+        decisions=_confusion(trace.decisions),
+        correct=correct,
+        twin=twin,
+        twin_oracle=twin_oracle,
+        causes=tuple(decision.cause for decision in trace.decisions if _wrong(decision)),
+        stops=trace.stops,
+        note=note,
+    )
+
+
+def _confusion(decisions: list[Decision]) -> tuple[int, int, int, int]:
+    tp = fp = tn = fn = 0
+    for decision in decisions:
+        done = decision.ended == "done"
+        tp += done and decision.held
+        fp += done and not decision.held
+        tn += not done and not decision.held
+        fn += not done and decision.held
+    return tp, fp, tn, fn
+
+
+def _wrong(decision: Decision) -> bool:
+    return (decision.ended == "done") != decision.held
+
+
+def _twin(trace: Trace, ending: EndingKind, holds: bool) -> tuple[bool, bool]:
+    """Whether the decision at the first claim (or at the ending, where none came) was right; the oracle."""
+    for decision in trace.decisions:
+        if decision.claim == "done":
+            return not _wrong(decision), decision.held
+    return (ending == "done") == holds, holds
+
+
+def _duplicates(trace: Trace, effects: dict[str, int], once: bool) -> int:
+    called = trace.called
+    return sum(
+        max(0, count - (1 if once else called.get(action, 0))) for action, count in effects.items()
+    )
+
+
+def _over_continuation(trace: Trace, ending: EndingKind) -> bool:
+    if ending == "never":
+        return True
+    if trace.complete_at is not None and trace.turns - trace.complete_at[0] > 3:
+        return True
+    if trace.max_held > 12:
+        return True
+    return not trace.ever_held and (
+        trace.max_nudges > 3
+        or trace.max_since_decision > 12
+        or trace.max_undecided > 40
+        or trace.max_resends > 30
+    )
+
+
+def _excess(trace: Trace) -> tuple[int, int]:
+    """Turns and tokens after the first decision at which the oracle held, or the third fruitless nudge."""
+    mark = trace.complete_at
+    if mark is None and not trace.ever_held:
+        mark = trace.nudged_out
+    if mark is None:
+        return 0, 0
+    return trace.turns - mark[0], trace.tokens - mark[1]

@@ -1,0 +1,126 @@
+"""The ideal driver, which knows the oracle, and the ideal harness, which is it under limits."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from evalkit.core.decisions import (
+    Action,
+    End,
+    Ending,
+    EndingKind,
+    Reissue,
+    Reject,
+    Report,
+    Resend,
+    RunTools,
+    Send,
+    Verdict,
+)
+from evalkit.core.prices import cost
+from evalkit.core.tasks import FINISH_TOOL, Limits
+from evalkit.core.turns import Turn, parse_arguments
+from evalkit.models.scripted import Stage
+from evalkit.strategies.folds import Ran
+
+#: The driver gives up after so many consecutive nudges, and after so many turns, without progress.
+DRIVER_NUDGES = 8
+DRIVER_TURNS = 25
+#: The ideal harness escalates after so many fruitless nudges.
+HARNESS_NUDGES = 3
+
+
+class IdealMind:
+    """Does everything right, by the design's section 3. ``limits`` None: the driver; else: the harness."""
+
+    def __init__(self, stage: Stage, limits: Limits | None) -> None:
+        self.stage = stage
+        self.limits = limits
+        self._seen: set[Hashable] = set()
+        self._best = -1
+        self._nudges = 0
+        self._turns = 0
+        self._fell_back = False
+
+    def results(self, ran: tuple[Ran, ...]) -> None:
+        pass
+
+    def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
+        if turn.kind == "failed":
+            return Reissue("retry"), None
+        if turn.kind == "in_progress":
+            return Reissue("poll"), None
+        stage = self.stage
+        if turn.calls and turn.kind not in ("cut_off", "refusal"):
+            waiting = tuple(
+                call
+                for call in turn.calls
+                if call.id not in stage.ran and parse_arguments(call.arguments) is not None
+            )
+            if waiting:
+                return RunTools(waiting), None
+        return self._judge(turn), None
+
+    def _judge(self, turn: Turn) -> Action:
+        """What to do about a turn whose calls have run."""
+        stage, world = self.stage, self.stage.world
+        settled = world.settled()
+        self._turns += turn.kind != "pause"
+        if settled.bit_count() > self._best:
+            self._best = settled.bit_count()
+            self._nudges = self._turns = 0
+        key = stage.key()
+        gives_up = key in self._seen or self._turns >= DRIVER_TURNS
+        self._seen.add(key)
+        finish = any(call.tool == FINISH_TOOL for call in turn.calls)
+        keyword = turn.kind in ("content", "unknown") and self._says_keyword(turn)
+        decision = turn.kind in ("content", "unknown") and (not turn.calls or finish or keyword)
+        if decision and world.holds():
+            return self._end("done", "oracle")
+        limit = self._limit()
+        if limit:
+            return self._end("limit", limit)
+        refused = turn.kind == "refusal" and (
+            self._fell_back or turn.category == "reasoning_extraction"
+        )
+        nudge = decision or refused
+        cap = DRIVER_NUDGES if self.limits is None else HARNESS_NUDGES
+        if gives_up or (nudge and self._nudges >= cap):
+            return self._end("escalated", "gave up")
+        if turn.kind == "pause":
+            return Resend()
+        if turn.kind == "cut_off":
+            return Reissue("limit")
+        if turn.kind == "refusal" and not refused:
+            self._fell_back = True
+            return Reissue("model")
+        self._fell_back = False
+        if not nudge:
+            return Send()
+        self._nudges += 1
+        open_items = stage.task.names(world.all & ~settled)
+        text = f"Still open: {', '.join(open_items)}." if open_items else "An invariant is broken."
+        return Reject(text) if finish else Send(text)
+
+    def _says_keyword(self, turn: Turn) -> bool:
+        keyword = self.stage.player.script.offered.keyword
+        return keyword is not None and keyword in turn.text
+
+    def _limit(self) -> str:
+        limits, stage = self.limits, self.stage
+        if limits is None:
+            return ""
+        if limits.turns is not None and stage.turns >= limits.turns:
+            return "max_turns"
+        if limits.tokens is not None and stage.tokens >= limits.tokens:
+            return "max_tokens"
+        if limits.usd is not None and cost(stage.input_tokens, stage.output_tokens) >= limits.usd:
+            return "max_usd"
+        return ""
+
+    def _end(self, kind: EndingKind, native: str) -> End:
+        world = self.stage.world
+        if world.holds():
+            kind = "done"
+        outstanding = self.stage.task.names(world.all & ~world.settled())
+        return End(Ending(kind, native, Report(outstanding, (), native)))

@@ -1,0 +1,342 @@
+"""Conditions: each is one signal for "done". They compose with ``&``, ``|`` and ``~``.
+
+A condition is a value without state of a run; one instance serves many runs at once. Its ``offers`` are the
+channels it agrees with the model, its ``folds`` what it remembers of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evalkit.core.decisions import Verdict
+from evalkit.core.tasks import DEFAULT_OUTPUT, FINISH_TOOL, KEYWORD, Offered, occurs_whole
+from evalkit.core.turns import read_finish
+from evalkit.strategies.folds import FAILED, KNOWN, SKIPPED, SUCCEEDED, TICKED, Fold, Heard
+from evalkit.strategies.schema import matches
+from evalkit.strategies.view import View
+
+
+class Condition:
+    """One signal for "done". Subclasses answer ``__call__`` with a verdict that says why."""
+
+    offers: Offered = Offered()
+    folds: tuple[Fold, ...] = ()
+    #: Whether a seed can change its answer.
+    random: bool = False
+
+    def __call__(self, view: View) -> Verdict:
+        raise NotImplementedError
+
+    def __and__(self, other: Condition) -> Condition:
+        return All((self, other))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Any_((self, other))
+
+    def __invert__(self) -> Condition:
+        return Not(self)
+
+
+def _flat(kind: type, parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    return tuple(inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,)))
+
+
+def _united(parts: tuple[Condition, ...]) -> tuple[Offered, tuple[Fold, ...], bool]:
+    offers = Offered()
+    folds: dict[str, Fold] = {}
+    for part in parts:
+        offers = offers | part.offers
+        folds.update({fold.name: fold for fold in part.folds})
+    return offers, tuple(folds.values()), any(part.random for part in parts)
+
+
+class _Composed(Condition):
+    word = ""
+
+    def __init__(self, parts: tuple[Condition, ...]) -> None:
+        self.parts = _flat(type(self), parts)
+        self.offers, self.folds, self.random = _united(self.parts)
+
+    def __repr__(self) -> str:
+        return f" {self.word} ".join(
+            f"({part})" if isinstance(part, _Composed) else repr(part) for part in self.parts
+        )
+
+
+class All(_Composed):
+    """Met when all parts are. Unmet, it names the gaps of every part that is not met."""
+
+    word = "&"
+
+    def __call__(self, view: View) -> Verdict:
+        verdicts = [part(view) for part in self.parts]
+        against = [verdict for verdict in verdicts if not verdict.met]
+        names = any(verdict.names for verdict in verdicts)
+        if not against:
+            return Verdict(True, "; ".join(verdict.reason for verdict in verdicts), 0, names)
+        gaps = 0
+        for verdict in against:
+            gaps |= verdict.gaps
+        return Verdict(False, "; ".join(verdict.reason for verdict in against), gaps, names)
+
+
+class Any_(_Composed):
+    """Met when one part is. Unmet, it names the gaps of all."""
+
+    word = "|"
+
+    def __call__(self, view: View) -> Verdict:
+        verdicts = [part(view) for part in self.parts]
+        names = any(verdict.names for verdict in verdicts)
+        for verdict in verdicts:
+            if verdict.met:
+                return Verdict(True, verdict.reason, 0, names)
+        gaps = 0
+        for verdict in verdicts:
+            gaps |= verdict.gaps
+        return Verdict(False, "; ".join(verdict.reason for verdict in verdicts), gaps, names)
+
+
+class Not(Condition):
+    """Met when the part is not. It names no items."""
+
+    def __init__(self, part: Condition) -> None:
+        self.part = part
+        self.offers, self.folds, self.random = _united((part,))
+
+    def __repr__(self) -> str:
+        return f"~{self.part}" if not isinstance(self.part, _Composed) else f"~({self.part})"
+
+    def __call__(self, view: View) -> Verdict:
+        verdict = self.part(view)
+        return Verdict(not verdict.met, f"not ({verdict.reason})")
+
+
+@dataclass(frozen=True)
+class silence(Condition):
+    """A turn without client calls. The one-line loop: no comparison with the task at all."""
+
+    def __call__(self, view: View) -> Verdict:
+        if view.turn.calls:
+            return Verdict(False, "the turn has calls")
+        return Verdict(True, "the turn has no calls")
+
+
+@dataclass(frozen=True)
+class acceptance(Condition):
+    """The task's acceptance checks pass; without checks it is met."""
+
+    def __call__(self, view: View) -> Verdict:
+        return view.instruments.checks()
+
+
+@dataclass(frozen=True)
+class checklist(Condition):
+    """Every known item is ticked, a recorded skip included."""
+
+    offers: Offered = field(default=Offered(checklist=True), repr=False, init=False)
+    folds: tuple[Fold, ...] = field(default=(KNOWN, TICKED, SKIPPED), repr=False, init=False)
+
+    def __call__(self, view: View) -> Verdict:
+        known = view.items("known")
+        if not known:
+            return Verdict(False, "no items known")
+        gaps = known & ~view.items("ticked") & ~view.items("skipped")
+        if gaps:
+            return Verdict(False, f"not ticked: {view.named(gaps)}", gaps, True)
+        return Verdict(True, "every item ticked", 0, True)
+
+
+@dataclass(frozen=True)
+class finish(Condition):
+    """A finish call. Validated: every known item is in it, completed or skipped with a reason."""
+
+    validate: bool = False
+    offers: Offered = field(default=Offered(finish=True), repr=False, init=False)
+    folds: tuple[Fold, ...] = field(default=(KNOWN,), repr=False, init=False)
+
+    def __call__(self, view: View) -> Verdict:
+        calls = [call for call in view.turn.calls if call.tool == FINISH_TOOL]
+        if not calls:
+            return Verdict(False, "no finish call")
+        told = read_finish(calls[0].arguments)
+        if told is None:
+            return Verdict(False, "the finish call's arguments are not valid")
+        if not self.validate:
+            return Verdict(True, "finish called")
+        known = view.items("known")
+        if not known:
+            return Verdict(False, "no items known: list them before finishing")
+        accounted = view.task.items_of(told.completed)
+        if told.reason:
+            accounted |= view.task.items_of(told.skipped)
+        gaps = known & ~accounted
+        if gaps:
+            total = known.bit_count()
+            reason = f"{gaps.bit_count()} of {total} items unaccounted for: {view.named(gaps)}"
+            return Verdict(False, reason, gaps, True)
+        return Verdict(True, "every item accounted for", 0, True)
+
+
+@dataclass(frozen=True)
+class keyword(Condition):
+    """The model says the agreed word: case-sensitive, whole. ``any``: wherever the word occurs."""
+
+    word: str = KEYWORD
+    scope: Literal["assistant", "any"] = "assistant"
+
+    def __post_init__(self) -> None:
+        if not self.word.strip():
+            raise ValueError("a keyword cannot be blank: it would match every text")
+
+    @property
+    def offers(self) -> Offered:  # type: ignore[override]
+        return Offered(keyword=self.word)
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:  # type: ignore[override]
+        return (Heard(self.word),) if self.scope == "any" else ()
+
+    def __call__(self, view: View) -> Verdict:
+        if occurs_whole(self.word, view.turn.text):
+            return Verdict(True, f"says {self.word}")
+        if self.scope == "any" and view.items(f"heard {self.word}"):
+            return Verdict(True, f"{self.word} occurs in the conversation")
+        return Verdict(False, f"does not say {self.word}")
+
+
+@dataclass(frozen=True)
+class typed_output(Condition):
+    """The whole text is JSON of the schema (the task's, or a default one)."""
+
+    schema: Mapping[str, Any] | None = None
+    offers: Offered = field(default=Offered(output=True), repr=False, init=False)
+
+    def __call__(self, view: View) -> Verdict:
+        schema = self.schema or view.task.output or DEFAULT_OUTPUT
+        problem = "the turn has calls" if view.turn.calls else matches(view.turn.text, schema)
+        if problem:
+            return Verdict(False, f"no typed output: {problem}")
+        return Verdict(True, "typed output of the schema")
+
+
+Sees = Literal["claim", "evidence", "transcript"]
+
+
+@dataclass(frozen=True)
+class verifier(Condition):
+    """A reader of the run, ideal but for assumed error rates.
+
+    ``claim``: the turn claims done. ``evidence``: every known item has a recorded success or skip, whatever
+    the turn says. ``transcript``: both, and no item's last result is an error. ``misses`` is the probability
+    of calling finished work unfinished, ``fooled`` of the reverse; seeded by stream, seed and turn.
+    """
+
+    sees: Sees = "claim"
+    misses: float = 0.0
+    fooled: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.sees not in ("claim", "evidence", "transcript"):
+            raise ValueError(f"sees is claim, evidence or transcript, got {self.sees!r}")
+        for name in ("misses", "fooled"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is a probability from 0 to 1, got {getattr(self, name)!r}")
+
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        return bool(self.misses or self.fooled)
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:  # type: ignore[override]
+        if self.sees == "claim":
+            return ()
+        return (KNOWN, SUCCEEDED, SKIPPED) if self.sees == "evidence" else (KNOWN, SUCCEEDED, SKIPPED, FAILED)
+
+    def __call__(self, view: View) -> Verdict:
+        verdict = self._read(view)
+        if not self.random:
+            return verdict
+        if verdict.met and _draw(view, "misses") < self.misses:
+            return Verdict(False, f"verifier error ({verdict.reason})", 0, verdict.names)
+        if not verdict.met and _draw(view, "fooled") < self.fooled:
+            return Verdict(True, f"verifier error ({verdict.reason})", 0, verdict.names)
+        return verdict
+
+    def _read(self, view: View) -> Verdict:
+        claims = view.turn.claim == "done"
+        if self.sees == "claim":
+            return Verdict(claims, "claims done" if claims else "does not claim done")
+        known = view.items("known")
+        if not known:
+            return Verdict(False, "no items known")
+        gaps = known & ~view.items("succeeded") & ~view.items("skipped")
+        if self.sees == "transcript":
+            gaps |= known & view.items("failed") & ~view.items("skipped")
+        if gaps:
+            return Verdict(False, f"no recorded success: {view.named(gaps)}", gaps, True)
+        if self.sees == "transcript" and not claims:
+            return Verdict(False, "does not claim done", 0, True)
+        return Verdict(True, "every item has a recorded success", 0, True)
+
+
+def _draw(view: View, error: str) -> float:
+    task = view.task
+    text = f"{task.stream}\n{task.seed}\n{error}\n{view.turns}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / 2**64
+
+
+@dataclass(frozen=True)
+class artifact(Condition):
+    """The work left something behind: a commit, a diff, a file, a changed row."""
+
+    def __call__(self, view: View) -> Verdict:
+        if view.instruments.artifact():
+            return Verdict(True, "there is an artifact")
+        return Verdict(False, "there is no artifact")
+
+
+@dataclass(frozen=True)
+class certificate(Condition):
+    """Each known item is bound to a recorded success that replays: read again, it is done.
+
+    After "When May an Agent Stop?" (arXiv 2608.23623): a claim holds only with evidence that can be replayed.
+    """
+
+    folds: tuple[Fold, ...] = field(default=(KNOWN, SUCCEEDED, SKIPPED), repr=False, init=False)
+
+    def __call__(self, view: View) -> Verdict:
+        known = view.items("known")
+        if not known:
+            return Verdict(False, "no items known")
+        claimed = known & ~view.items("skipped")
+        unbound = claimed & ~view.items("succeeded")
+        stale = 0
+        for name, bit in view.task.vocabulary.items():
+            if bit & claimed & ~unbound and not view.instruments.replays(name):
+                stale |= bit
+        if unbound | stale:
+            reasons = []
+            if unbound:
+                reasons.append(f"no evidence for {view.named(unbound)}")
+            if stale:
+                reasons.append(f"the evidence does not replay for {view.named(stale)}")
+            return Verdict(False, "; ".join(reasons), unbound | stale, True)
+        return Verdict(True, "every claim has evidence that replays", 0, True)
+
+
+@dataclass(frozen=True)
+class when(Condition):
+    """A condition from a plain function of the view, for signals of your own."""
+
+    test: Callable[[View], Verdict | bool]
+    name: str = "when"
+
+    def __call__(self, view: View) -> Verdict:
+        answer = self.test(view)
+        if isinstance(answer, Verdict):
+            return answer
+        return Verdict(bool(answer), f"{self.name} is {'met' if answer else 'not met'}")

@@ -1,0 +1,147 @@
+"""What a loop remembers of its run: folds with finite memory.
+
+A condition names the folds it reads; only those are kept. Memory is hashable: bit sets of items, flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Protocol
+
+import msgspec
+
+from evalkit.core.requests import Result
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Task, Tool, occurs_whole
+from evalkit.core.turns import Call, Turn, parse_arguments, read_finish
+
+
+class Ran(msgspec.Struct, frozen=True, gc=False):
+    """A call that was run, as the harness recorded it. ``tool`` is None for the harness's own tools."""
+
+    call: Call
+    result: Result
+    tool: Tool | None = None
+    item: int = 0
+
+
+class Fold(Protocol):
+    """A memory over the run. All methods are pure."""
+
+    name: str
+
+    def start(self, task: Task) -> Hashable:
+        """The memory before the first turn."""
+
+    def after_turn(self, memory: Any, turn: Turn, task: Task) -> Hashable:
+        """The memory when a turn was delivered."""
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        """The memory when calls of the turn were run."""
+
+
+class BaseFold:
+    """A fold that keeps its memory; subclasses change what they need."""
+
+    name = ""
+
+    def start(self, task: Task) -> Hashable:
+        return 0
+
+    def after_turn(self, memory: Any, turn: Turn, task: Task) -> Hashable:
+        return memory  # type: ignore[no-any-return]
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        return memory  # type: ignore[no-any-return]
+
+
+class Known(BaseFold):
+    """The items of the last successful answer of the enumeration tool, or all that were given."""
+
+    name = "known"
+
+    def start(self, task: Task) -> Hashable:
+        return task.items_of(tuple(task.vocabulary)) if task.given else 0
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        if task.given:
+            return memory  # type: ignore[no-any-return]
+        for record in ran:
+            if record.tool is not None and record.tool.enumerates and not record.result.error:
+                memory = task.items_in(record.result.text)
+        return memory  # type: ignore[no-any-return]
+
+
+class Ticked(BaseFold):
+    """The items ticked off the checklist."""
+
+    name = "ticked"
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        for record in ran:
+            if record.call.tool == CHECKLIST_TOOL:
+                done = (parse_arguments(record.call.arguments) or {}).get("done", ())
+                if isinstance(done, list):
+                    memory |= task.items_of(tuple(name for name in done if isinstance(name, str)))
+        return memory  # type: ignore[no-any-return]
+
+
+class Succeeded(BaseFold):
+    """The items with a recorded success of a tool that does them."""
+
+    name = "succeeded"
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        for record in ran:
+            if record.item and record.tool is not None and record.tool.does and not record.result.error:
+                memory |= record.item
+        return memory  # type: ignore[no-any-return]
+
+
+class Failed(BaseFold):
+    """The items whose last result is an error."""
+
+    name = "failed"
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        for record in ran:
+            if record.item:
+                memory = memory | record.item if record.result.error else memory & ~record.item
+        return memory  # type: ignore[no-any-return]
+
+
+class Skipped(BaseFold):
+    """The items reported skipped with a reason, by the finish tool or in words."""
+
+    name = "skipped"
+
+    def after_turn(self, memory: Any, turn: Turn, task: Task) -> Hashable:
+        told = turn.told
+        if told is not None and told.skipped and told.reason and not turn.calls:
+            memory |= task.items_of(told.skipped)
+        return memory  # type: ignore[no-any-return]
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        for record in ran:
+            if record.call.tool == FINISH_TOOL:
+                finish = read_finish(record.call.arguments)
+                if finish is not None and finish.reason:
+                    memory |= task.items_of(finish.skipped)
+        return memory  # type: ignore[no-any-return]
+
+
+class Heard(BaseFold):
+    """Whether a word occurred anywhere in the conversation, the user's and the tools' words included."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.name = f"heard {word}"
+
+    def start(self, task: Task) -> Hashable:
+        # Whoever agrees a keyword names it in the instructions.
+        return 1
+
+    def after_turn(self, memory: Any, turn: Turn, task: Task) -> Hashable:
+        return 1 if memory or occurs_whole(self.word, turn.text) else 0
+
+
+KNOWN, TICKED, SUCCEEDED, FAILED, SKIPPED = Known(), Ticked(), Succeeded(), Failed(), Skipped()

@@ -1,0 +1,142 @@
+"""Strategies by name: presets, entry points, ``module:name``, and YAML files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from evalkit.strategies import conditions as c
+from evalkit.strategies.conditions import All, Any_, Condition, Not
+from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.strategy import Strategy
+
+_CONDITIONS: dict[str, Callable[..., Condition]] = {
+    "silence": c.silence,
+    "acceptance": c.acceptance,
+    "checklist": c.checklist,
+    "finish": c.finish,
+    "keyword": c.keyword,
+    "typed_output": c.typed_output,
+    "verifier": c.verifier,
+    "artifact": c.artifact,
+    "certificate": c.certificate,
+}
+
+
+class StrategyError(ValueError):
+    """A strategy that cannot be used; one line that names it."""
+
+
+def _plugins() -> dict[str, Any]:
+    return {point.name: point for point in entry_points(group="evalkit.strategies")}
+
+
+def strategy_names() -> tuple[str, ...]:
+    """The names that :func:`find_strategy` knows without a path or module."""
+    return (*PRESETS, *(name for name in _plugins() if name not in PRESETS))
+
+
+def find_strategy(name: str) -> Strategy:
+    """A strategy by preset name, entry point, ``module:name`` or path of a YAML file."""
+    if name in PRESETS:
+        return PRESETS[name].strategy
+    if name.endswith((".yaml", ".yml")):
+        return read_strategy(Path(name))
+    if ":" in name:
+        return _from_module(name)
+    point = _plugins().get(name)
+    if point is None:
+        raise StrategyError(
+            f"unknown strategy {name!r}; known: {', '.join(strategy_names())}, module:name, or a YAML file"
+        )
+    try:
+        found = point.load()
+    except Exception as error:
+        raise StrategyError(f"strategy {name!r} cannot be loaded: {_said(error)}") from error
+    return _named(found, name)
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _named(found: Any, name: str) -> Strategy:
+    if callable(found) and not isinstance(found, Strategy):
+        try:
+            found = found()
+        except Exception as error:
+            raise StrategyError(f"strategy {name!r} cannot be made: {_said(error)}") from error
+    if not isinstance(found, Strategy):
+        raise StrategyError(f"{name!r} is not a Strategy: found {type(found).__name__}")
+    return found.but(name=name) if found.name == "custom" else found
+
+
+def _from_module(name: str) -> Strategy:
+    module, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(import_module(module), attribute)
+    except ModuleNotFoundError as error:
+        raise StrategyError(f"strategy {name!r}: no module named {error.name!r}") from error
+    except AttributeError as error:
+        raise StrategyError(f"strategy {name!r}: {module!r} has no {attribute!r}") from error
+    except Exception as error:
+        raise StrategyError(f"strategy {name!r} cannot be imported: {_said(error)}") from error
+    return _named(found, name)
+
+
+def read_strategy(path: Path) -> Strategy:
+    """A strategy from a YAML file: the fields of :class:`Strategy`, ``done_when`` as a condition.
+
+    A condition is a name (``acceptance``), a name with arguments (``{verifier: {sees: evidence}}``), or
+    ``all``, ``any`` (lists) or ``not``.
+    """
+    import yaml
+
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+        raise StrategyError(f"{path}: cannot be read: {reason}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise StrategyError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(value, dict):
+        raise StrategyError(f"{path}: a strategy is a mapping")
+    allowed = [field.name for field in fields(Strategy)]
+    for key in value:
+        if key not in allowed:
+            raise StrategyError(f"{path}: {key}: unknown field; allowed: {', '.join(allowed)}")
+    if "done_when" not in value:
+        raise StrategyError(f"{path}: field 'done_when' is missing")
+    try:
+        done_when = _condition(value["done_when"])
+        return Strategy(**{"name": path.stem, **value, "done_when": done_when})
+    except (ValueError, TypeError) as error:
+        raise StrategyError(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def _condition(value: Any) -> Condition:
+    if isinstance(value, str):
+        value = {value: {}}
+    if not isinstance(value, dict) or len(value) != 1:
+        raise ValueError(f"done_when: expected one condition, found {value!r}")
+    ((name, arguments),) = value.items()
+    if name in ("all", "any"):
+        if not isinstance(arguments, list) or not arguments:
+            raise ValueError(f"done_when: {name} takes a list of conditions")
+        parts = tuple(_condition(part) for part in arguments)
+        return All(parts) if name == "all" else Any_(parts)
+    if name == "not":
+        return Not(_condition(arguments))
+    if name not in _CONDITIONS:
+        raise ValueError(f"done_when: unknown condition {name!r}; known: {', '.join(_CONDITIONS)}, all, any, not")
+    if not isinstance(arguments or {}, dict):
+        raise ValueError(f"done_when: {name} takes a mapping of arguments")
+    return _CONDITIONS[name](**(arguments or {}))

@@ -1,0 +1,98 @@
+"""A termination strategy: what counts as done, and what to do otherwise. Immutable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
+
+from evalkit.core.tasks import Offered
+from evalkit.strategies.conditions import Condition
+from evalkit.strategies.folds import Fold
+
+PausePolicy = Literal["resend", "as_content", "stop"]
+CutOffPolicy = Literal["raise_limit", "continue", "fail_calls", "as_content", "stop"]
+RefusalPolicy = Literal["escalate", "fallback", "retry", "as_content", "stop"]
+EmptyPolicy = Literal["nudge", "stop"]
+UnknownPolicy = Literal["as_content", "nudge", "stop"]
+FaultPolicy = Literal["retry", "fail"]
+Exhausted = Literal["escalate", "done", "limit", "error"]
+
+#: Identical retries of a refused turn and of a failed answer, in a row.
+REFUSALS_IN_A_ROW = 3
+FAULTS_IN_A_ROW = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategy:
+    """``done_when`` and the policies around it. ValueError for a value that a field cannot have."""
+
+    done_when: Condition
+    name: str = "custom"
+    #: A paused turn: sent back unchanged, read as content, or the end.
+    pause: PausePolicy = "resend"
+    #: A cut-off turn: asked again with a larger limit, continued, its calls failed, read as content, the end.
+    cut_off: CutOffPolicy = "raise_limit"
+    #: A refusal: escalated, asked of a fallback model, retried, read as content, the end.
+    refusal: RefusalPolicy = "escalate"
+    #: An end of turn without visible text: nudged, or the end.
+    empty: EmptyPolicy = "nudge"
+    #: A stop label that nobody knows.
+    unknown: UnknownPolicy = "as_content"
+    #: An answer that failed: retried, or the end.
+    faults: FaultPolicy = "retry"
+    #: When ``done_when`` is asked.
+    check: Literal["end_of_turn", "each_tool_turn"] = "end_of_turn"
+    #: Whether a limit that is reached is looked at before or after ``done_when``.
+    limit_checked: Literal["after_done", "before_done"] = "after_done"
+    #: Nudges since the last new successful call of a tool that is not read-only; None is no cap.
+    nudges: int | None = 3
+    #: Nudges in all.
+    nudge_budget: int | None = None
+    #: Resends of paused turns, and answers to cut-off ones, in a row.
+    resends: int | None = 25
+    cut_offs: int | None = 3
+    #: The ending when nudges, resends or re-issues run out.
+    then: Exhausted = "escalate"
+    max_turns: int | None = 40
+    max_tokens: int | None = None
+    max_usd: float | None = None
+    #: What a nudge says: the open items where gaps name any, or only "Continue."
+    nudge_says: Literal["gaps", "continue"] = "gaps"
+    #: A Stop hook's loop guard: the second block in a row for the same gaps lets the stop through.
+    loop_guard: bool = False
+    #: ``first_block`` takes the first block as the text and ends ``error`` where it is not text.
+    text: Literal["all", "first_block"] = "all"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.done_when, Condition):
+            raise ValueError(f"done_when must be a condition, got {self.done_when!r}")
+        hints = get_type_hints(type(self))
+        for field in fields(self):
+            allowed = get_args(hints[field.name])
+            value = getattr(self, field.name)
+            if allowed and all(isinstance(option, str) for option in allowed) and value not in allowed:
+                raise ValueError(f"{field.name} must be one of {', '.join(allowed)}; got {value!r}")
+        for name in ("nudges", "nudge_budget", "resends", "cut_offs", "max_turns", "max_tokens", "max_usd"):
+            value = getattr(self, name)
+            whole = int if name != "max_usd" else (int, float)
+            if value is not None and (not isinstance(value, whole) or isinstance(value, bool) or value <= 0):
+                raise ValueError(f"{name} must be above 0, or None for none; got {value!r}")
+
+    @property
+    def offers(self) -> Offered:
+        """The channels it agrees with the model."""
+        return self.done_when.offers
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """What it remembers of a run."""
+        return self.done_when.folds
+
+    @property
+    def random(self) -> bool:
+        """Whether a seed can change what it does."""
+        return self.done_when.random
+
+    def but(self, **changes: Any) -> Strategy:
+        """The same strategy with some fields changed."""
+        return replace(self, **changes)

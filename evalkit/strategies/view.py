@@ -1,0 +1,61 @@
+"""What a condition may look at: the current turn, folds of the run, checks. Never oracle, script or future."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Protocol
+
+from evalkit.core.decisions import Verdict
+from evalkit.core.tasks import Task
+from evalkit.core.turns import Turn
+
+
+class Instruments(Protocol):
+    """What a harness can measure while it runs; each costs what it costs, so each runs when it is called."""
+
+    #: What the run has cost so far, by the turns' own usage.
+    tokens: int
+    usd: float
+    #: The last model turn that was delivered; what failed since is none.
+    last_turn: Turn | None
+
+    def checks(self) -> Verdict:
+        """Run the task's acceptance checks."""
+
+    def artifact(self) -> bool:
+        """Whether the work left anything: a commit, a diff, a file, a changed row."""
+
+    def replays(self, item: str) -> bool:
+        """Whether an item, read again with the world's reading tool, is done."""
+
+
+class View:
+    """One moment of a run, for conditions.
+
+    ``memory`` holds the folds by name; ``turns`` counts the model turns of the run.
+    """
+
+    __slots__ = ("instruments", "memory", "task", "turn", "turns")
+
+    def __init__(
+        self,
+        task: Task,
+        turn: Turn,
+        memory: dict[str, Hashable],
+        instruments: Instruments,
+        turns: int = 0,
+    ) -> None:
+        self.task = task
+        self.turn = turn
+        self.memory = memory
+        self.instruments = instruments
+        self.turns = turns
+
+    def items(self, fold: str) -> int:
+        """The bit set that a fold holds; empty where it is not kept."""
+        value = self.memory.get(fold, 0)
+        return value if isinstance(value, int) else 0
+
+    def named(self, items: int) -> str:
+        """Ids for a reason."""
+        return ", ".join(self.task.names(items))

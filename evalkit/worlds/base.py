@@ -1,0 +1,176 @@
+"""The contract of a world: the state that tools act on, and the truth about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from evalkit.core.decisions import Verdict
+from evalkit.core.tasks import Checks, Tool
+
+
+class WorldError(ValueError):
+    """A world's declaration that cannot be used; the message names the field and what is allowed."""
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What a tool answered. ``action`` names the logical action that had an effect, None where none had."""
+
+    text: str
+    error: bool = False
+    action: str | None = None
+
+
+class WorldSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every world declares. ``options`` is the part of its own, checked by its class."""
+
+    kind: str
+    items: tuple[str, ...]
+    skippable: tuple[str, ...] = ()
+    once: bool = False
+    forbidden: tuple[str, ...] = ()
+    gated: tuple[str, ...] = ()
+    weak_checks: tuple[str, ...] | None = None
+    noise: str = ""
+    options: Mapping[str, Any] = {}
+
+
+class World(ABC):
+    """State, tools, items and the oracle. Item sets are bit sets over ``vocabulary``.
+
+    A subclass sets ``tools``, keeps ``self.done`` true to its state and answers calls. ``effects`` counts the
+    executions that had an effect, by logical action: the journal.
+    """
+
+    kind: ClassVar[str]
+    tools: ClassVar[tuple[Tool, ...]]
+    #: The names of the options its declaration may have beyond the common ones.
+    option_names: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, spec: WorldSpec) -> None:
+        names = dict.fromkeys((*spec.items, *spec.forbidden))
+        self.spec = spec
+        self.vocabulary: dict[str, int] = {name: 1 << place for place, name in enumerate(names)}
+        self.all: int = self.bits(spec.items)
+        self.skippable: int = self.bits(spec.skippable)
+        self.forbidden: int = self.bits(spec.forbidden)
+        self.gated: int = self.bits(spec.gated)
+        half = spec.items[: (len(spec.items) + 1) // 2]
+        self.weak: int = self.bits(half if spec.weak_checks is None else spec.weak_checks)
+        self.done: int = 0
+        self.skipped: int = 0
+        self.approved: int = 0
+        self.effects: dict[str, int] = {}
+
+    def bits(self, names: tuple[str, ...]) -> int:
+        """The bit set of ids; each must exist."""
+        items = 0
+        for name in names:
+            items |= self.vocabulary[name]
+        return items
+
+    # Truth
+
+    def settled(self) -> int:
+        """Items whose work is done, or that are skippable and were reported skipped with a reason."""
+        return (self.done | (self.skipped & self.skippable)) & self.all
+
+    def intact(self) -> bool:
+        """Whether no invariant of the world is broken."""
+        return not (self.done & self.forbidden & ~self.all)
+
+    def holds(self) -> bool:
+        """The oracle."""
+        return self.settled() == self.all and self.intact()
+
+    def check(self, level: Checks) -> Verdict:
+        """The acceptance checks that a strategy may run; ``weak`` sees some items and no invariant."""
+        if level == "none":
+            return Verdict(True, "no checks")
+        if level == "weak":
+            gaps = self.weak & ~self.settled()
+            if gaps:
+                return Verdict(False, "weak checks fail", gaps, True)
+            return Verdict(True, "weak checks pass", 0, True)
+        gaps = self.all & ~self.settled()
+        if gaps:
+            return Verdict(False, "checks fail", gaps, True)
+        if not self.intact():
+            return Verdict(False, "an invariant is broken", 0, True)
+        return Verdict(True, "checks pass", 0, True)
+
+    def artifact(self) -> bool:
+        """Whether the work left anything behind: a commit, a diff, a file, a changed row."""
+        return bool(self.effects)
+
+    # Acting
+
+    @abstractmethod
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Run a tool. Never raises for what a model may write."""
+
+    def perform(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Run a tool and journal its effect."""
+        outcome = self.call(tool, arguments)
+        if outcome.action is not None:
+            self.effects[outcome.action] = self.effects.get(outcome.action, 0) + 1
+        return outcome
+
+    def skip(self, items: int) -> None:
+        """Record items as reported skipped with a reason."""
+        self.skipped |= items
+
+    def approve(self, items: int) -> None:
+        """Approve gated items."""
+        self.approved |= items
+
+    @abstractmethod
+    def settle_calls(self, item: str, nonce: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """The calls that do an item; ``nonce`` makes keys fresh where the world has them."""
+
+    @abstractmethod
+    def undo_calls(self, item: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+        """The calls that unsettle an item."""
+
+    @abstractmethod
+    def read_call(self, item: str) -> tuple[str, dict[str, Any]]:
+        """The call that reads an item's state."""
+
+    def reads_done(self, item: str) -> bool:
+        """Whether the reading tool shows an item as done."""
+        return bool(self.done & self.vocabulary[item])
+
+    @property
+    def keyed(self) -> bool:
+        """Whether :meth:`settle_calls` depends on its nonce."""
+        return False
+
+    # Copies
+
+    @abstractmethod
+    def key(self) -> Hashable:
+        """All that the future of this world depends on."""
+
+    @abstractmethod
+    def fork(self) -> World:
+        """An independent copy."""
+
+    def close(self) -> None:
+        """Give back what the world holds."""
+
+    def noisy(self, text: str) -> str:
+        """A tool's output with the declared noise around it."""
+        noise = self.spec.noise
+        return f"{noise}\n{text}\n{noise}" if noise else text
+
+
+def action_of(tool: Tool | None, arguments: Mapping[str, Any] | None) -> str | None:
+    """The logical action of a call: its tool and item; None for tools that only read or do not exist."""
+    if tool is None or tool.read_only or arguments is None:
+        return None
+    if tool.item is not None:
+        return f"{tool.name} {arguments.get(tool.item)}"
+    return tool.name + " " + " ".join(str(arguments.get(name)) for name in tool.arguments)

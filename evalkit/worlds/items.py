@@ -1,0 +1,69 @@
+"""Items in memory: the smallest world."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+from evalkit.core.tasks import Tool
+from evalkit.worlds.base import Outcome, World, WorldSpec
+
+_DO, _UNDO, _READ = "do_item", "undo_item", "read_item"
+
+
+class ItemsWorld(World):
+    """Named items that are done or not."""
+
+    kind = "items"
+    tools = (
+        Tool("list_items", "List the items of the task.", read_only=True, enumerates=True),
+        Tool("read_item", "Read the state of an item.", ("item",), read_only=True, item="item"),
+        Tool("do_item", "Do an item.", ("item",), item="item", does=True),
+        Tool("undo_item", "Undo an item.", ("item",), item="item"),
+    )
+
+    def __init__(self, spec: WorldSpec) -> None:
+        super().__init__(spec)
+        self._listing = self.noisy("Items: " + ", ".join(spec.items))
+        bits = self.vocabulary.items()
+        self._did = {bit: Outcome(self.noisy(f"{name}: done"), action=f"{_DO} {name}") for name, bit in bits}
+        self._undid = {
+            bit: Outcome(self.noisy(f"{name}: undone"), action=f"{_UNDO} {name}") for name, bit in bits
+        }
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        if tool == "list_items":
+            return Outcome(self._listing)
+        name = arguments.get("item")
+        bit = self.vocabulary.get(name) if isinstance(name, str) else None
+        if tool == _DO and bit is not None:
+            if bit & self.gated & ~self.approved:
+                return Outcome(self.noisy(f"{name}: needs approval"), error=True)
+            self.done |= bit
+            return self._did[bit]
+        if tool == _UNDO and bit is not None:
+            self.done &= ~bit
+            return self._undid[bit]
+        if tool == _READ and bit is not None:
+            return Outcome(self.noisy(f"{name}: {'done' if self.done & bit else 'open'}"))
+        if tool in (_DO, _UNDO, _READ):
+            return Outcome(self.noisy(f"no item {name!r}"), error=True)
+        return Outcome(self.noisy(f"no tool {tool!r}"), error=True)
+
+    def settle_calls(self, item: str, nonce: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+        return ((_DO, {"item": item}),)
+
+    def undo_calls(self, item: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+        return ((_UNDO, {"item": item}),)
+
+    def read_call(self, item: str) -> tuple[str, dict[str, Any]]:
+        return _READ, {"item": item}
+
+    def key(self) -> Hashable:
+        return self.done, self.skipped, self.approved
+
+    def fork(self) -> ItemsWorld:
+        copy = object.__new__(ItemsWorld)
+        copy.__dict__.update(self.__dict__)
+        copy.effects = dict(self.effects)
+        return copy
