@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -89,13 +91,18 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
     tokens: int = 0
 
 
+@lru_cache(maxsize=8192)
 def count_tokens(text: str) -> int:
     """Tokens of a text in scripted runs, by evalkit's stated counter: UTF-8 bytes over 4, rounded up."""
     return (len(text.encode("utf-8", "surrogatepass")) + 3) // 4
 
 
-def parse_arguments(arguments: str) -> dict[str, Any] | None:
-    """The arguments of a call as an object; None where they are not valid JSON or not an object."""
+@lru_cache(maxsize=8192)
+def parse_arguments(arguments: str) -> Mapping[str, Any] | None:
+    """The arguments of a call as an object; None where they are not valid JSON or not an object.
+
+    Answers are shared between callers: they are values, never to be changed.
+    """
     try:
         value = _decode_object(arguments)
     except (msgspec.DecodeError, RecursionError):

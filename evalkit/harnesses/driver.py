@@ -91,9 +91,7 @@ class StageInstruments:
         return self._stage.world.reads_done(item)
 
 
-def drive(
-    mind: Mind, stage: Stage, *, pending: Turn | None = None, watch: Watcher | None = None
-) -> Ending:
+def drive(mind: Mind, stage: Stage, *, pending: Turn | None = None, watch: Watcher | None = None) -> Ending:
     """Run a mind to its ending. ``pending`` starts it at a turn that the stage has already delivered.
 
     Raises :class:`~evalkit.models.scripted.NeverEnds` where the stage's cap ends the run.
@@ -163,14 +161,10 @@ def answers(turn: Turn, stage: Stage) -> tuple[Result, ...]:
     if not turn.calls:
         return ()
     ran = stage.ran
-    return tuple(
-        ran.get(call.id) or Result(call.id, _not_run(call), True) for call in turn.calls
-    )
+    return tuple(ran.get(call.id) or Result(call.id, _not_run(call), True) for call in turn.calls)
 
 
 def _not_run(call: Call) -> str:
     if parse_arguments(call.arguments) is None:
         return f"{call.tool}: the arguments are not valid JSON"
     return NOT_RUN
-
-

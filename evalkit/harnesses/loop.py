@@ -337,8 +337,7 @@ def _words(loop: Loop, view: View, verdict: Verdict) -> str:
     if not verdict.gaps or loop.strategy.nudge_says == "continue":
         return "Continue."
     return (
-        f"These items are still open: {view.named(verdict.gaps)}. "
-        "Continue with them, or say what blocks you."
+        f"These items are still open: {view.named(verdict.gaps)}. Continue with them, or say what blocks you."
     )
 
 
@@ -385,9 +384,7 @@ def _run_out(loop: Loop, state: State, view: View, native: str) -> Step:
     return _end(loop, state, view, _THEN[loop.strategy.then], native)
 
 
-def _end(
-    loop: Loop, state: State, view: View, kind: EndingKind, native: str, *, ask: bool = True
-) -> Step:
+def _end(loop: Loop, state: State, view: View, kind: EndingKind, native: str, *, ask: bool = True) -> Step:
     """End the run, unless ``done_when``, asked once before, is met."""
     verdict = loop.strategy.done_when(view) if ask else None
     if verdict is not None and verdict.met:
@@ -426,4 +423,3 @@ def _ending(
         outstanding = task.names(items)
     reason = verdict.reason if verdict is not None else native
     return End(Ending(kind, native, Report(outstanding, told.skipped if told else (), reason)))
-

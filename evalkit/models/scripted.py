@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from evalkit.core.requests import Delivered, Request, Result, stimulus
@@ -172,7 +172,7 @@ class Stage:
             outcome.error and reply.text is None
         )
 
-    def _on_world(self, tool: str, values: dict[str, Any]) -> Outcome:
+    def _on_world(self, tool: str, values: Mapping[str, Any]) -> Outcome:
         try:
             return self.world.perform(tool, values)
         except Exception as error:

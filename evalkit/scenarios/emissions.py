@@ -238,9 +238,7 @@ class Script:
         said = "Completed: " + (", ".join(told.completed) or "none") + "."
         return self._claim(said, claim, channel, told, move)
 
-    def _claim(
-        self, words: str, claim: Claim, channel: Channel, told: Finish, move: Move | None
-    ) -> Part:
+    def _claim(self, words: str, claim: Claim, channel: Channel, told: Finish, move: Move | None) -> Part:
         phase = move.phase if isinstance(move, SayMove) else None
         explicit = getattr(move, "finish", None) is not None
         if channel == "finish":
@@ -326,9 +324,7 @@ class Script:
                 break
         call = Call("", DELEGATE_TOOL, _json({"name": move.delegate.name}))
         arm = Arm(DELEGATE_TOOL, call.arguments, Reply(text=said))
-        return Part(
-            (call,), "tool_use", arms=(arm,), attempts=seen & ~attempted, children=tuple(done)
-        )
+        return Part((call,), "tool_use", arms=(arm,), attempts=seen & ~attempted, children=tuple(done))
 
     def work_items(self, move: WorkMove, attempted: int) -> tuple[str, ...]:
         """The items that a ``work`` move does, fixed when it starts."""
@@ -356,7 +352,7 @@ def merge(parts: tuple[Part, ...]) -> Part:
     )
     stop = next((stop for stop in order if stop in stops), stops[0])
     claims = [part.claim for part in parts]
-    claim: Claim = next((claim for claim in ("done", "partial", "blocked") if claim in claims), "none")  # type: ignore[assignment]
+    claim: Claim = next((claim for claim in ("done", "partial", "blocked") if claim in claims), "none")
     told = next((part.told for part in parts if part.told is not None), None)
     return Part(
         blocks=tuple(block for part in parts for block in part.blocks),

@@ -67,9 +67,7 @@ def load_text(text: str, file: str = "<text>") -> list[Scenario]:
     if not sources:
         raise ScenarioError(file, None, "", "holds no scenario")
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return [
-        _read(variant, name, digest) for source in sources for name, variant in _variants(source)
-    ]
+    return [_read(variant, name, digest) for source in sources for name, variant in _variants(source)]
 
 
 # Variants
@@ -100,7 +98,9 @@ def _lists(value: Any, path: Path) -> Iterator[Path]:
     if isinstance(value, dict):
         for key, inner in value.items():
             here = (*path, key)
-            if isinstance(inner, list) and (here == ("limits", "turns") or (key == "stop" and path[:1] == ("model",))):
+            if isinstance(inner, list) and (
+                here == ("limits", "turns") or (key == "stop" and path[:1] == ("model",))
+            ):
                 yield here
             else:
                 yield from _lists(inner, here)
@@ -185,7 +185,9 @@ def _explained(source: Source, path: Path, kind: Any, message: str) -> ScenarioE
     unknown = _UNKNOWN.search(message)
     if unknown:
         names = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) if not inner else ""
-        return source.error((*at, unknown["field"]), "unknown field" + (f"; allowed: {names}" if names else ""))
+        return source.error(
+            (*at, unknown["field"]), "unknown field" + (f"; allowed: {names}" if names else "")
+        )
     missing = re.search(r"missing required field `(?P<field>.*)`", message)
     if missing:
         return source.error(at, f"field {missing['field']!r} is missing")
@@ -202,8 +204,12 @@ def _limits(source: Source) -> Limits:
         if key not in ("turns", "tokens", "usd"):
             raise source.error(("limits", key), "unknown field; allowed: turns, tokens, usd")
         number = isinstance(amount, int | float) and not isinstance(amount, bool)
-        if amount is not None and (not number or not 0 < amount < 1e12 or (key != "usd" and not isinstance(amount, int))):
-            raise source.error(("limits", key), f"expected a number above 0, found {amount!r}; leave it out for no limit")
+        if amount is not None and (
+            not number or not 0 < amount < 1e12 or (key != "usd" and not isinstance(amount, int))
+        ):
+            raise source.error(
+                ("limits", key), f"expected a number above 0, found {amount!r}; leave it out for no limit"
+            )
     return Limits(**value)
 
 
@@ -278,7 +284,9 @@ def _model(source: Source, world: WorldSpec) -> tuple[tuple[AnyMove, ...], str |
     if isinstance(value, dict):
         name = value.get("persona")
         if name not in PERSONAS:
-            raise source.error(("model", "persona"), f"unknown persona {name!r}; known: {', '.join(PERSONAS)}")
+            raise source.error(
+                ("model", "persona"), f"unknown persona {name!r}; known: {', '.join(PERSONAS)}"
+            )
         parameters = {key: inner for key, inner in value.items() if key != "persona"}
         try:
             raw = persona_moves(name, parameters, world)
@@ -295,9 +303,7 @@ def _moves(
 ) -> tuple[AnyMove, ...]:
     if not isinstance(value, list | tuple) or not value:
         raise source.error(path, f"expected a list of moves, found {_kind(value)}")
-    return tuple(
-        _move(source, (*path, place), inner, world, allowed) for place, inner in enumerate(value)
-    )
+    return tuple(_move(source, (*path, place), inner, world, allowed) for place, inner in enumerate(value))
 
 
 def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: frozenset[str]) -> AnyMove:
@@ -307,7 +313,9 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
     if verb is None or verb not in allowed:
         name = verb or next(iter(value), "")
         problem = "not allowed here" if verb else "unknown move"
-        raise source.error(path, f"{problem}: {name!r}; allowed: {', '.join(v for v in VERBS if v in allowed)}")
+        raise source.error(
+            path, f"{problem}: {name!r}; allowed: {', '.join(v for v in VERBS if v in allowed)}"
+        )
     move: Any = _convert(source, path, VERBS[verb], value)
     if isinstance(move, TurnMove):
         inner = _moves(source, (*path, "turn"), move.turn, world, _PARTS)
@@ -330,7 +338,9 @@ def _either(
     if not move.either:
         raise source.error((*path, "either"), "a choice needs at least one option")
     if sum(option.p for option in move.either) > 1 + 1e-9:
-        raise source.error((*path, "either"), f"probabilities add up to {sum(o.p for o in move.either):g}; at most 1")
+        raise source.error(
+            (*path, "either"), f"probabilities add up to {sum(o.p for o in move.either):g}; at most 1"
+        )
     options = tuple(
         Option(
             p=option.p,
@@ -389,14 +399,17 @@ def _check_raw(source: Source, path: Path, move: RawMove, known: tuple[str, ...]
         here = (*path, place)
         kind = next((kind for kind in _RAW_BLOCKS if kind in block), None)
         if kind is None:
-            raise source.error(here, f"unknown block {field_name(tuple(block))!r}; allowed: {', '.join(_RAW_BLOCKS)}")
+            raise source.error(
+                here, f"unknown block {field_name(tuple(block))!r}; allowed: {', '.join(_RAW_BLOCKS)}"
+            )
         for key in block:
             if key not in _RAW_BLOCKS[kind]:
-                raise source.error((*here, key), f"unknown field; allowed: {', '.join(sorted(_RAW_BLOCKS[kind]))}")
+                raise source.error(
+                    (*here, key), f"unknown field; allowed: {', '.join(sorted(_RAW_BLOCKS[kind]))}"
+                )
         if not isinstance(block[kind], str):
             raise source.error((*here, kind), f"expected text, found {_kind(block[kind])}")
         if kind == "work":
             _known(source, (*here, kind), block["work"], known)
         if kind == "call" and not isinstance(block.get("with", {}), dict):
             raise source.error((*here, "with"), f"expected a mapping, found {_kind(block['with'])}")
-

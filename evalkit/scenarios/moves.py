@@ -157,9 +157,7 @@ class TruncateMove(Move, frozen=True):
 class RefuseSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """The category of a refusal, and text that came before it."""
 
-    category: (
-        Literal["cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms"] | None
-    ) = None
+    category: Literal["cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms"] | None = None
     text: str = ""
 
 
@@ -352,9 +350,7 @@ VERBS: dict[str, type[Move]] = {
 }
 
 #: Moves that are events, for harnesses that have the notion.
-EVENTS: dict[str, type[Move]] = {
-    verb: VERBS[verb] for verb in ("user", "compact", "crash", "approve")
-}
+EVENTS: dict[str, type[Move]] = {verb: VERBS[verb] for verb in ("user", "compact", "crash", "approve")}
 
 
 def verb_of(move: Move) -> str:

@@ -308,15 +308,11 @@ class Player:
         emitted = op.emit(now)
         last = step + 1 >= op.steps(targets)
         if last:
-            after = PlayerState(
-                pc, step, targets, attempted | emitted.attempts, True, named, loops, visits
-            )
+            after = PlayerState(pc, step, targets, attempted | emitted.attempts, True, named, loops, visits)
         else:
             if not (isinstance(op.move, WaitMove) and op.move.wait.polls == "forever"):
                 step += 1
-            after = PlayerState(
-                pc, step, targets, attempted | emitted.attempts, False, named, loops, visits
-            )
+            after = PlayerState(pc, step, targets, attempted | emitted.attempts, False, named, loops, visits)
         return after, emitted
 
     def _next(self, pc: int) -> int:
@@ -324,9 +320,7 @@ class Player:
 
     def _names(self, text: str, attempted: int) -> bool:
         every = attempted & self._all == self._all
-        return any(
-            (every or not attempted & bit) and occurs_whole(item, text) for item, bit in self._items
-        )
+        return any((every or not attempted & bit) and occurs_whole(item, text) for item, bit in self._items)
 
     def _passes(self, until: Until, stimulus: Stimulus | None, named: bool) -> bool:
         if stimulus is None:

@@ -112,7 +112,9 @@ class _Reader:
         text: str = node.value
         if tag == "bool":
             if text.lower() in _TRAPS:
-                raise self._fail(node, path, f"YAML reads {text} as true or false; quote it or write true or false")
+                raise self._fail(
+                    node, path, f"YAML reads {text} as true or false; quote it or write true or false"
+                )
             return text.lower() == "true"
         if tag == "null":
             return None

@@ -29,6 +29,7 @@ class Arena:
     def __init__(self, scenario: Scenario, offered: Offered) -> None:
         self.scenario = scenario
         self.offered = offered
+        self.random = scenario.random
         self._world: World = make_world(scenario.world)
         self.player = Player(scenario, self._world, offered, scenario.task.output)
         self._task = make_task(scenario, self._world)
@@ -40,7 +41,7 @@ class Arena:
 
     def seed(self, seed: int) -> int:
         """The seed that matters: all are one where the scenario has no choice."""
-        return seed if self.scenario.random else 0
+        return seed if self.random else 0
 
     def task(self, seed: int) -> Task:
         """The task of one episode."""
@@ -129,5 +130,3 @@ class Arena:
         holds = stage.world.holds()
         stage.world.close()
         return holds
-
-

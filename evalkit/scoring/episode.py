@@ -55,9 +55,7 @@ class Episode(msgspec.Struct, frozen=True):
         return f"{self.ending}/{self.truth}"
 
 
-def run_episode(
-    arena: Arena, strategy: Strategy, seed: int, watch: Watcher | None = None
-) -> Episode:
+def run_episode(arena: Arena, strategy: Strategy, seed: int, watch: Watcher | None = None) -> Episode:
     """Run the reference loop with a strategy in process and score it."""
     stage = arena.stage(seed, cap=arena.cap(seed))
     note = ""
@@ -169,9 +167,7 @@ def _twin(trace: Trace, ending: EndingKind, holds: bool) -> tuple[bool, bool]:
 
 def _duplicates(trace: Trace, effects: dict[str, int], once: bool) -> int:
     called = trace.called
-    return sum(
-        max(0, count - (1 if once else called.get(action, 0))) for action, count in effects.items()
-    )
+    return sum(max(0, count - (1 if once else called.get(action, 0))) for action, count in effects.items())
 
 
 def _over_continuation(trace: Trace, ending: EndingKind) -> bool:

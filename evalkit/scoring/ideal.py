@@ -80,9 +80,7 @@ class IdealMind:
         limit = self._limit()
         if limit:
             return self._end("limit", limit)
-        refused = turn.kind == "refusal" and (
-            self._fell_back or turn.category == "reasoning_extraction"
-        )
+        refused = turn.kind == "refusal" and (self._fell_back or turn.category == "reasoning_extraction")
         nudge = decision or refused
         cap = DRIVER_NUDGES if self.limits is None else HARNESS_NUDGES
         if gives_up or (nudge and self._nudges >= cap):

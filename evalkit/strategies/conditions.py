@@ -40,7 +40,7 @@ class Condition:
         return Not(self)
 
 
-def _flat(kind: type, parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
+def _flat(kind: type[_Composed], parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
     return tuple(inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,)))
 
 

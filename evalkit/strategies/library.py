@@ -136,7 +136,9 @@ def _condition(value: Any) -> Condition:
     if name == "not":
         return Not(_condition(arguments))
     if name not in _CONDITIONS:
-        raise ValueError(f"done_when: unknown condition {name!r}; known: {', '.join(_CONDITIONS)}, all, any, not")
+        raise ValueError(
+            f"done_when: unknown condition {name!r}; known: {', '.join(_CONDITIONS)}, all, any, not"
+        )
     if not isinstance(arguments or {}, dict):
         raise ValueError(f"done_when: {name} takes a mapping of arguments")
     return _CONDITIONS[name](**(arguments or {}))

@@ -41,7 +41,11 @@ def _preset(name: str, origin: str, cannot: str, strategy: Strategy) -> tuple[st
 
 
 _SILENCE = Strategy(
-    done_when=c.silence(), pause="as_content", cut_off="as_content", refusal="as_content", unknown="as_content"
+    done_when=c.silence(),
+    pause="as_content",
+    cut_off="as_content",
+    refusal="as_content",
+    unknown="as_content",
 )
 
 PRESETS: dict[str, Preset] = dict(

@@ -13,11 +13,17 @@ from evalkit.core.turns import Turn
 class Instruments(Protocol):
     """What a harness can measure while it runs; each costs what it costs, so each runs when it is called."""
 
-    #: What the run has cost so far, by the turns' own usage.
-    tokens: int
-    usd: float
-    #: The last model turn that was delivered; what failed since is none.
-    last_turn: Turn | None
+    @property
+    def tokens(self) -> int:
+        """What the run has cost so far, by the turns' own usage."""
+
+    @property
+    def usd(self) -> float:
+        """The same in US dollars."""
+
+    @property
+    def last_turn(self) -> Turn | None:
+        """The last model turn that was delivered; an answer that failed is none."""
 
     def checks(self) -> Verdict:
         """Run the task's acceptance checks."""

@@ -8,7 +8,16 @@ from importlib.metadata import entry_points
 
 from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec, action_of
 
-__all__ = ["Outcome", "World", "WorldError", "WorldSpec", "action_of", "make_world", "world_class", "world_kinds"]
+__all__ = [
+    "Outcome",
+    "World",
+    "WorldError",
+    "WorldSpec",
+    "action_of",
+    "make_world",
+    "world_class",
+    "world_kinds",
+]
 
 _SHIPPED = {
     "items": "evalkit.worlds.items:ItemsWorld",

@@ -20,9 +20,7 @@ class LedgerWorld(World):
     kind = "ledger"
     tools = (
         Tool("list_payments", "List the payments to post.", read_only=True, enumerates=True),
-        Tool(
-            "read_payment", "Read the state of a payment.", ("payment",), read_only=True, item="payment"
-        ),
+        Tool("read_payment", "Read the state of a payment.", ("payment",), read_only=True, item="payment"),
         Tool(
             "post_payment",
             "Post a payment. The same key never posts twice.",

@@ -1,0 +1,62 @@
+"""Finding scenarios: a file, a folder, a family, or the shipped library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from evalkit.scenarios.loader import load_file
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.yaml_source import ScenarioError
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def library_folder() -> Path:
+    """The folder of the shipped scenarios: inside an installed package, beside it in a checkout."""
+    inside = _PACKAGE / "_scenarios"
+    return inside if inside.is_dir() else _PACKAGE.parent / "scenarios"
+
+
+def load_suites(names: Iterable[str] = ()) -> list[Scenario]:
+    """The scenarios of suites, in order of place and name; without names the shipped library.
+
+    ScenarioError for a suite that is no file, folder or family, and for a name that two scenarios have.
+    """
+    found: dict[str, Scenario] = {}
+    for suite in names or (str(library_folder()),):
+        for scenario in _load(suite):
+            other = found.setdefault(scenario.name, scenario)
+            if (other.place, other.digest) != (scenario.place, scenario.digest):
+                raise ScenarioError(
+                    scenario.place, None, "scenario", f"the name {scenario.name!r} is also in {other.place}"
+                )
+    return list(found.values())
+
+
+def _load(suite: str) -> list[Scenario]:
+    path = Path(suite)
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml"))
+        if not files:
+            raise ScenarioError(suite, None, "", "the folder holds no .yaml file")
+        return _unique([scenario for file in files for scenario in load_file(file)])
+    if path.suffix in (".yaml", ".yml") or path.is_file():
+        return _unique(load_file(path))
+    library = _load(str(library_folder()))
+    family = [scenario for scenario in library if suite in (scenario.family, scenario.name)]
+    if not family:
+        families = ", ".join(sorted({scenario.family for scenario in library}))
+        raise ScenarioError(suite, None, "", f"no such file, folder or family; families: {families}")
+    return family
+
+
+def _unique(scenarios: list[Scenario]) -> list[Scenario]:
+    places: dict[str, str] = {}
+    for scenario in scenarios:
+        if scenario.name in places:
+            here = places[scenario.name]
+            where = "stands here twice" if here == scenario.place else f"is also in {here}"
+            raise ScenarioError(scenario.place, None, "scenario", f"the name {scenario.name!r} {where}")
+        places[scenario.name] = scenario.place
+    return scenarios
