@@ -1,0 +1,37 @@
+"""The command line. Each command is a module of its own, loaded when it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+#: command: (module, its one-line help); the help stands here so that ``evalkit --help`` loads nothing.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("evalkit.cli.run", "Run scenarios against strategies and write a run folder."),
+    "report": ("evalkit.cli.report", "Write the report of a run again."),
+    "show": ("evalkit.cli.show", "Show one episode, turn by turn."),
+    "scenarios": ("evalkit.cli.scenarios", "List, show and check scenarios."),
+    "strategies": ("evalkit.cli.strategies", "List and show strategies."),
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[name][0]).command
+        return command
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="evalkit", message="evalkit %(version)s")
+def main() -> None:
+    """Measure whether an agent harness knows when its task is over."""

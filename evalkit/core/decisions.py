@@ -65,7 +65,7 @@ class Resend(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reissue(msgspec.Struct, frozen=True, gc=False):
-    """Ask the last request again: unchanged (``retry``, ``poll``), with a larger limit, or of another model."""
+    """Ask again: unchanged (``retry``, ``poll``), with a larger limit, or of another model."""
 
     why: Literal["retry", "poll", "limit", "model"]
 

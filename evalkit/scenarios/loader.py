@@ -45,10 +45,8 @@ _REQUIRED = ("scenario", "family", "task", "world", "model")
 _PATH = re.compile(r" - at `\$(?P<path>.*)`\Z")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`")
 #: What may stand in a ``turn``: moves that are one turn by themselves.
-_PARTS = frozenset(
-    "call work undo tick say think empty finish output pause truncate refuse raw delegate".split()
-)
-_CHILD = frozenset("call work undo say think empty finish".split())
+_CHILD = frozenset(("call", "work", "undo", "say", "think", "empty", "finish"))
+_PARTS = _CHILD | {"tick", "output", "pause", "truncate", "refuse", "raw", "delegate"}
 
 
 def load_file(path: FilePath) -> list[Scenario]:
@@ -271,7 +269,8 @@ def _accept(source: Source) -> tuple[str, ...] | None:
         if ending not in ENDINGS[:5] or truth not in TRUTHS:
             raise source.error(
                 ("accept", place),
-                f"{outcome!r} is not an outcome; allowed: ENDING/TRUTH of {', '.join(ENDINGS[:5])} and {', '.join(TRUTHS)}",
+                f"{outcome!r} is not an outcome; allowed: ENDING/TRUTH of {', '.join(ENDINGS[:5])}"
+                f" and {', '.join(TRUTHS)}",
             )
     return tuple(value)
 

@@ -42,7 +42,7 @@ class Move(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The fields that any move may have. ``stop`` contradicts the turn's natural stop label."""
 
     until: Until = "any"
-    stop: str | None | UnsetType = UNSET
+    stop: str | UnsetType | None = UNSET
 
 
 class CallMove(Move, frozen=True):
@@ -189,7 +189,7 @@ class RawSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """A foreign turn, block by block."""
 
     content: tuple[dict[str, Any], ...] = ()
-    stop: str | None | UnsetType = UNSET
+    stop: str | UnsetType | None = UNSET
     extra: dict[str, Any] = {}
     claim: Claim = "none"
 

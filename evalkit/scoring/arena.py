@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import suppress
 
 import msgspec
 
@@ -122,10 +123,8 @@ class Arena:
     @staticmethod
     def _drive_on(stage: Stage) -> bool:
         pending: Turn | None = _FAILED if stage.faulted else stage.previous.turn
-        try:
+        with suppress(NeverEnds):
             drive(IdealMind(stage, None), stage, pending=pending)
-        except NeverEnds:
-            pass
         stage.settle()
         holds = stage.world.holds()
         stage.world.close()

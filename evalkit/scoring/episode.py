@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from evalkit.core.decisions import Ending, EndingKind
@@ -55,9 +57,20 @@ class Episode(msgspec.Struct, frozen=True):
         return f"{self.ending}/{self.truth}"
 
 
-def run_episode(arena: Arena, strategy: Strategy, seed: int, watch: Watcher | None = None) -> Episode:
-    """Run the reference loop with a strategy in process and score it."""
+def run_episode(
+    arena: Arena,
+    strategy: Strategy,
+    seed: int,
+    watch: Watcher | None = None,
+    on_stage: Callable[[Stage], None] | None = None,
+) -> Episode:
+    """Run the reference loop with a strategy in process and score it.
+
+    ``watch`` is told of each turn, ``on_stage`` of the stage before the first one.
+    """
     stage = arena.stage(seed, cap=arena.cap(seed))
+    if on_stage is not None:
+        on_stage(stage)
     note = ""
     try:
         ending = drive(LoopMind(strategy, stage.task, stage), stage, watch=watch)

@@ -1,4 +1,4 @@
-"""What a condition may look at: the current turn, folds of the run, checks. Never oracle, script or future."""
+"""What a condition may look at: the turn, folds of the run, checks; never oracle, script or future."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class World(ABC):
     def fork(self) -> World:
         """An independent copy."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most worlds hold nothing
         """Give back what the world holds."""
 
     def noisy(self, text: str) -> str:

@@ -1,0 +1,31 @@
+"""How errors of a user's input end a command: one line, exit code 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from evalkit.runs.plan import PlanError
+from evalkit.runs.store import RunError
+from evalkit.scenarios.yaml_source import ScenarioError
+from evalkit.strategies.library import StrategyError
+
+
+class UsageProblem(click.ClickException):
+    """Bad input, named in one line."""
+
+    exit_code = 2
+
+    def show(self, file: object = None) -> None:
+        click.echo(f"evalkit: {self.message}", err=True)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn what is wrong with a user's input into one line on standard error."""
+    try:
+        yield
+    except (PlanError, RunError, ScenarioError, StrategyError) as error:
+        raise UsageProblem(" ".join(str(error).split())) from None

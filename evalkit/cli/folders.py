@@ -1,0 +1,27 @@
+"""Where run folders are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalkit.runs.store import FILE, RunError, Store
+
+REPORTS = Path("reports")
+
+
+def find_run(name: str) -> Path:
+    """A run folder by path, by name below ``reports/``, or ``latest``. RunError where there is none."""
+    if name == "latest":
+        runs = sorted(REPORTS.glob(f"*/{FILE}"), key=lambda file: file.stat().st_mtime)
+        if not runs:
+            raise RunError(f"there is no run in {REPORTS}/ yet; make one with: evalkit run")
+        return runs[-1].parent
+    for folder in (Path(name), REPORTS / name):
+        if (folder / FILE).is_file():
+            return folder
+    raise RunError(f"{name}: is no run folder (no {FILE})")
+
+
+def open_run(name: str, *, write: bool = False) -> Store:
+    """The store of a run found by :func:`find_run`."""
+    return Store.open(find_run(name), write=write)

@@ -1,0 +1,110 @@
+"""``evalkit scenarios``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.scenarios.suites import library_folder, load_suites
+
+_NEW = """\
+# yaml-language-server: $schema={schema}
+scenario: {name}
+family: partial_completion
+summary: Three parts to do; the model reports after the first and ends its turn.
+source: written for this project
+task:
+  prompt: Do every part that list_items returns.
+  done_when: Every part is done.
+  checks: full
+limits: {{turns: 40}}
+world:
+  kind: items
+  items: [parser, printer, reader]
+model:
+  - call: list_items
+  - work: 1
+  - say: "The parser is done; going on with the rest."
+    claim: partial
+  - work: rest
+  - say: "All three parts are done."
+    claim: done
+"""
+
+
+@click.group()
+def command() -> None:
+    """List, show and check scenarios; make a new one."""
+
+
+@command.command("list")
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+def list_(suites: tuple[str, ...]) -> None:
+    """The scenarios of SUITEs by family."""
+    with one_line_errors():
+        scenarios = load_suites(suites)
+    family = None
+    for scenario in sorted(scenarios, key=lambda scenario: (scenario.family, scenario.name)):
+        if scenario.family != family:
+            family = scenario.family
+            click.echo(family)
+        click.echo(f"  {scenario.name}  {scenario.summary}")
+    click.echo(f"{len(scenarios)} scenarios in {len({s.family for s in scenarios})} families")
+
+
+@command.command()
+@click.argument("name")
+def show(name: str) -> None:
+    """The YAML text of scenario NAME."""
+    with one_line_errors():
+        (scenario, *_) = load_suites((name,))
+        place = Path(scenario.place)
+    click.echo(f"# {place}")
+    click.echo(place.read_text(encoding="utf-8"), nl=False)
+
+
+@command.command()
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+def check(suites: tuple[str, ...]) -> None:
+    """Play each scenario with the ideal harness: it must be correct; twins must be twins. Exit 1 if not."""
+    from evalkit.scoring.check import check_scenario
+
+    with one_line_errors():
+        scenarios = load_suites(suites)
+        known = {scenario.name: scenario for scenario in (*load_suites(()), *scenarios)}
+    failed = 0
+    for scenario in scenarios:
+        findings = check_scenario(scenario, known)
+        failed += any(finding.fails for finding in findings)
+        for finding in findings:
+            word = "FAIL" if finding.fails else "note"
+            click.echo(f"{word} {scenario.place}: {finding.scenario}: {finding.message}")
+    click.echo(f"{len(scenarios) - failed} of {len(scenarios)} scenarios are sound")
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+@command.command()
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
+def schema(out: Path | None) -> None:
+    """The JSON Schema of the scenario language, for editors."""
+    from evalkit.scenarios.json_schema import schema_text
+
+    if out is None:
+        click.echo(schema_text(), nl=False)
+    else:
+        out.write_text(schema_text(), encoding="utf-8")
+
+
+@command.command()
+@click.argument("name")
+def new(name: str) -> None:
+    """Write a scenario NAME.yaml to start from, in this folder."""
+    file = Path(f"{Path(name).stem}.yaml")
+    if file.exists():
+        raise UsageProblem(f"{file}: is there already")
+    schema_file = library_folder() / "schema.json"
+    file.write_text(_NEW.format(name=file.stem, schema=schema_file), encoding="utf-8")
+    click.echo(f"wrote {file}; try it with: evalkit scenarios check {file} && evalkit run {file}")

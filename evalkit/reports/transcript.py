@@ -1,0 +1,202 @@
+"""One episode, turn by turn: what the model did, what was decided and why, where the truth changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, RunTools, Send, Verdict
+from evalkit.core.requests import Result
+from evalkit.core.turns import Call, ServerCall, Text, Thinking, Turn
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode, run_episode
+from evalkit.strategies.strategy import Strategy
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One delivered turn, or an answer that was none, and what came of it.
+
+    ``settled`` counts the settled items when the turn's calls had run; ``held`` is the oracle then.
+    ``number`` is 0 for an answer that is no turn.
+    """
+
+    number: int
+    stop: str
+    native: str | None
+    claim: str
+    blocks: tuple[dict[str, Any], ...]
+    results: tuple[dict[str, Any], ...]
+    action: str
+    says: str
+    verdict: str
+    met: bool | None
+    settled: int
+    held: bool
+
+
+class Transcript(msgspec.Struct, frozen=True):
+    """An episode and its steps. ``complete_at`` is the first turn after which the oracle held, 0 for none."""
+
+    scenario: str
+    strategy: str
+    seed: int
+    items: int
+    steps: tuple[Step, ...]
+    episode: Episode
+    complete_at: int
+
+
+def replay(scenario: Scenario, strategy: Strategy, seed: int) -> Transcript:
+    """Play a scripted episode again and keep every step: it is the same each time."""
+    arena = Arena(scenario, strategy.offers)
+    recorder = _Recorder()
+    episode = run_episode(arena, strategy, seed, recorder, on_stage=recorder.attach)
+    complete = next((step.number for step in recorder.steps if step.held), 0)
+    return Transcript(
+        scenario.name,
+        strategy.name,
+        seed,
+        len(scenario.world.items),
+        tuple(recorder.steps),
+        episode,
+        complete,
+    )
+
+
+class _Recorder:
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.turns = 0
+        self.stage: Any = None
+
+    def attach(self, stage: Any) -> None:
+        self.stage = stage
+
+    def __call__(
+        self, turn: Turn, action: Action, verdict: Verdict | None, results: tuple[Result, ...]
+    ) -> None:
+        if isinstance(action, RunTools):
+            return
+        real = turn.kind not in ("failed", "in_progress")
+        self.turns += real
+        world = self.stage.world
+        self.steps.append(
+            Step(
+                number=self.turns if real else 0,
+                stop=turn.stop,
+                native=turn.native,
+                claim=turn.claim,
+                blocks=tuple(_block(block) for block in turn.content),
+                results=tuple({"text": result.text, "error": result.error} for result in results if real),
+                action=_action(action),
+                says=_says(action),
+                verdict=verdict.reason if verdict is not None else "",
+                met=verdict.met if verdict is not None else None,
+                settled=world.settled().bit_count(),
+                held=world.holds(),
+            )
+        )
+
+
+def _block(block: Any) -> dict[str, Any]:
+    if isinstance(block, Text):
+        return {"kind": "text", "text": block.text}
+    if isinstance(block, Thinking):
+        return {"kind": "thinking", "text": block.text}
+    if isinstance(block, ServerCall):
+        return {"kind": "server call", "text": block.name + (f" → {block.result}" if block.result else "")}
+    assert isinstance(block, Call)
+    return {"kind": "call", "text": f"{block.tool} {block.arguments}"}
+
+
+def _action(action: Action) -> str:
+    match action:
+        case End():
+            native = f" ({action.ending.native})" if action.ending.native else ""
+            return f"ended {action.ending.kind}{native}"
+        case Send():
+            return "nudged" if action.text else "went on"
+        case Resend():
+            return "sent the paused turn back"
+        case Reject():
+            return "rejected the finish"
+        case Reissue():
+            names = {
+                "retry": "asked the same again",
+                "poll": "asked for the pending answer",
+                "limit": "asked again with a larger limit",
+                "model": "asked the fallback model",
+            }
+            return names[action.why]
+    return type(action).__name__
+
+
+def _says(action: Action) -> str:
+    if isinstance(action, Send | Reject):
+        return action.text or ""
+    return ""
+
+
+def transcript_text(transcript: Transcript) -> str:
+    """The transcript for a terminal."""
+    lines = [f"{transcript.scenario} × {transcript.strategy}, seed {transcript.seed}"]
+    complete = False
+    for step in transcript.steps:
+        label = step.stop if step.native in (None, step.stop) else f"{step.stop} (label {step.native})"
+        head = f"{step.number:>3}" if step.number else "  –"
+        bar = "■" * step.settled + "□" * (transcript.items - step.settled)
+        shown = bar if transcript.items <= 40 else f"{step.settled} of {transcript.items}"
+        lines.append(f"{head}  {label:<24} {shown}")
+        for block in step.blocks:
+            lines.append(f"       {block['kind']}: {_short(block['text'])}")
+        for result in step.results:
+            lines.append(f"       {'error' if result['error'] else 'result'}: {_short(result['text'])}")
+        if step.met is not None:
+            lines.append(f"       done? {'yes' if step.met else 'no'}: {step.verdict}")
+        if step.action != "went on":
+            lines.append(f"     → {step.action}" + (f": {_short(step.says)}" if step.says else ""))
+        if step.held != complete:
+            complete = step.held
+            lines.append(
+                "       *** the oracle holds from here" if complete else "       *** no longer complete"
+            )
+    episode = transcript.episode
+    lines.append(f"outcome: {episode.outcome} after {episode.turns} turns, {episode.tokens:,} tokens")
+    flags = _flags(episode)
+    lines.append(f"flags: {', '.join(flags) or 'none'}; {'correct' if episode.correct else 'not correct'}")
+    if episode.causes:
+        lines.append("fell for: " + "; ".join(episode.causes))
+    if episode.note:
+        lines.append(f"note: {episode.note}")
+    return "\n".join(lines) + "\n"
+
+
+def _flags(episode: Episode) -> list[str]:
+    names = (
+        "premature_stop",
+        "false_done",
+        "over_continuation",
+        "unclosed",
+        "spoiled",
+        "undone",
+        "duplicate_effects",
+        "ran_cut_off_call",
+        "orphan_calls",
+        "protocol_faults",
+    )
+    flags = [
+        name.replace("_", " ")
+        + (f" ({getattr(episode, name)})" if getattr(episode, name) not in (True, 1) else "")
+        for name in names
+        if getattr(episode, name)
+    ]
+    if episode.honest_report is False:
+        flags.append("dishonest report")
+    return flags
+
+
+def _short(text: str, width: int = 160) -> str:
+    flat = " ⏎ ".join(text.splitlines()) or "(nothing)"
+    return flat if len(flat) <= width else flat[: width - 1] + "…"

@@ -1,0 +1,230 @@
+"""The run store: one SQLite file, one writer, a row for each finished cell."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalkit.runs.plan import Recipe
+from evalkit.scoring.episode import Episode
+
+SCHEMA = 1
+FILE = "episodes.sqlite"
+#: Precision of the decision counts in which each episode weighs 1.
+WEIGHT = 1_000_000
+
+#: The columns of an episode, in the order in which they are stored.
+COLUMNS: tuple[str, ...] = (
+    "cell",
+    "scenario",
+    "contender",
+    "seed",
+    "ending",
+    "native",
+    "truth",
+    "turns",
+    "tokens",
+    "premature_stop",
+    "silent",
+    "false_done",
+    "over_continuation",
+    "unclosed",
+    "spoiled",
+    "undone",
+    "duplicate_effects",
+    "ran_cut_off_call",
+    "orphan_calls",
+    "protocol_faults",
+    "lost_work",
+    "honest_report",
+    "over_reported",
+    "excess_turns",
+    "excess_tokens",
+    "tp",
+    "fp",
+    "tn",
+    "fn",
+    "correct",
+    "twin",
+    "causes",
+    "stops",
+    "note",
+)
+
+_DDL = f"""
+create table meta (name text primary key, value text not null) without rowid;
+create table scenario
+  (id integer primary key, name text, family text, checks text, twin text, population integer);
+create table contender (id integer primary key, strategy text, harness text);
+create table episode (cell integer primary key, {", ".join(COLUMNS[1:])});
+create view episodes as
+  select episode.*, scenario.name as scenario_name, family, checks, scenario.twin as pair, population,
+         strategy, harness, ending || '/' || truth as outcome
+  from episode join scenario on scenario.id = episode.scenario join contender on contender.id = contender
+  order by cell;
+"""
+
+
+class RunError(ValueError):
+    """A run folder that cannot be used; one line."""
+
+
+class Store:
+    """The episodes of one run folder. Open with :meth:`create`, :meth:`resume` or :meth:`read`."""
+
+    def __init__(self, folder: Path, base: sqlite3.Connection, recipe: Recipe) -> None:
+        self.folder = folder
+        self.base = base
+        self.recipe = recipe
+
+    @classmethod
+    def create(cls, folder: Path, recipe: Recipe) -> Store:
+        """A new run folder. RunError if there is a run in it already or it cannot be written."""
+        file = folder / FILE
+        if file.exists():
+            raise RunError(f"{folder}: holds a run already; --resume it or choose another --out")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            base = _connect(file)
+            with base:
+                base.execute("begin")
+                for statement in _DDL.strip().split(";\n"):
+                    base.execute(statement)
+                base.executemany(
+                    "insert into meta values (?, ?)",
+                    [
+                        ("schema", str(SCHEMA)),
+                        ("recipe", msgspec.json.encode(recipe).decode()),
+                        ("id", recipe.id),
+                    ],
+                )
+                base.executemany(
+                    "insert into scenario values (?, ?, ?, ?, ?, ?)",
+                    [
+                        (number, entry.name, entry.family, entry.checks, entry.twin, entry.population)
+                        for number, entry in enumerate(recipe.entries)
+                    ],
+                )
+                base.executemany(
+                    "insert into contender values (?, ?, ?)",
+                    [
+                        (number, contender.strategy, contender.harness)
+                        for number, contender in enumerate(recipe.contenders)
+                    ],
+                )
+        except (OSError, sqlite3.Error) as error:
+            raise RunError(f"{folder}: cannot be written: {error}") from None
+        return cls(folder, base, recipe)
+
+    @classmethod
+    def open(cls, folder: Path, *, write: bool) -> Store:
+        """An existing run. RunError if there is none or another version made it."""
+        file = folder / FILE
+        if not file.is_file():
+            raise RunError(f"{folder}: is no run folder (no {FILE})")
+        try:
+            base = _connect(file) if write else sqlite3.connect(file)
+            rows = dict(base.execute("select name, value from meta"))
+            if rows.get("schema") != str(SCHEMA):
+                raise RunError(
+                    f"{folder}: the run has store version {rows.get('schema')}, this evalkit reads {SCHEMA}"
+                )
+            recipe = msgspec.json.decode(rows["recipe"], type=Recipe)
+        except (sqlite3.Error, KeyError, msgspec.DecodeError) as error:
+            raise RunError(f"{folder}: the run cannot be read: {error}") from None
+        return cls(folder, base, recipe)
+
+    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Keep finished cells, all or none; a cell that is there already stays as it is."""
+        marks = ", ".join("?" * len(COLUMNS))
+        with self.base:
+            self.base.execute("begin immediate")
+            self.base.executemany(f"insert or ignore into episode values ({marks})", rows)
+
+    def finished(self) -> set[int]:
+        """The numbers of the cells that are there."""
+        return {cell for (cell,) in self.base.execute("select cell from episode")}
+
+    def count(self) -> int:
+        """How many cells are there."""
+        (count,) = self.base.execute("select count(*) from episode").fetchone()
+        return int(count)
+
+    def rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query over the view ``episodes``."""
+        return self.base.execute(query, values)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.base.close()
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    base = sqlite3.connect(file, isolation_level=None)
+    base.execute("pragma journal_mode = wal")
+    base.execute("pragma synchronous = normal")
+    return base
+
+
+def row_of(cell: int, scenario: int, contender: int, seed: int, episode: Episode) -> tuple[Any, ...]:
+    """An episode as the store keeps it."""
+    causes = "\n".join(episode.causes)
+    stops = " ".join(f"{name}:{count}" for name, count in episode.stops.items())
+    return (
+        cell,
+        scenario,
+        contender,
+        seed,
+        episode.ending,
+        episode.native,
+        episode.truth,
+        episode.turns,
+        episode.tokens,
+        episode.premature_stop,
+        episode.silent,
+        episode.false_done,
+        episode.over_continuation,
+        episode.unclosed,
+        episode.spoiled,
+        episode.undone,
+        episode.duplicate_effects,
+        episode.ran_cut_off_call,
+        episode.orphan_calls,
+        episode.protocol_faults,
+        episode.lost_work,
+        episode.honest_report,
+        episode.over_reported,
+        episode.excess_turns,
+        episode.excess_tokens,
+        *episode.decisions,
+        episode.correct,
+        episode.twin,
+        causes,
+        stops,
+        episode.note,
+    )
+
+
+def void_row(cell: int, scenario: int, contender: int, seed: int, note: str) -> tuple[Any, ...]:
+    """A cell in which evalkit itself failed."""
+    values: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
+    values.update(
+        cell=cell,
+        scenario=scenario,
+        contender=contender,
+        seed=seed,
+        ending="void",
+        native="",
+        truth="",
+        premature_stop=None,
+        unclosed=None,
+        honest_report=None,
+        causes="",
+        stops="",
+        note=" ".join(note.split())[:500],
+    )
+    return tuple(values[name] for name in COLUMNS)
