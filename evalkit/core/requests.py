@@ -106,7 +106,9 @@ def neutral_faults(previous: Turn | None, request: Request) -> tuple[str, ...]:
     ``call_without_result``, ``result_without_call``, ``result_twice``, ``pause_changed`` and
     ``pause_followed`` (documented on the providers' tool-use and server-tool pages).
     """
-    echo = request.echo
+    echo, results = request.echo, request.results
+    if len(results) == 1 and echo is not None and len(echo.calls) == 1 and echo.calls[0].id == results[0].id:
+        return ()
     if echo is None:
         return ("result_without_call",) if request.results else ()
     if not echo.calls and not request.results and echo.kind != "pause":

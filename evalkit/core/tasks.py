@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -50,6 +50,17 @@ class Tool(msgspec.Struct, frozen=True):
             "required": list(self.arguments),
             "additionalProperties": False,
         }
+
+
+class Evidence(Protocol):
+    """Which items a call is about, where no argument holds an item id.
+
+    A pure function of what a harness sees of a call: the tool, its arguments, the answer. It knows which
+    paths and commands belong to which items, and nothing of the world's state.
+    """
+
+    def __call__(self, tool: str, arguments: Mapping[str, Any], text: str, error: bool) -> int:
+        """The bit set of the items."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -97,6 +108,7 @@ class Task(msgspec.Struct, frozen=True):
     #: Names the stream of seeded choices; twins share it, so that strategies stay paired.
     stream: str = ""
     seed: int = 0
+    evidence: Evidence | None = None
 
     def names(self, items: int) -> tuple[str, ...]:
         """The ids of a bit set, in the world's order."""
@@ -112,6 +124,13 @@ class Task(msgspec.Struct, frozen=True):
     def items_in(self, text: str) -> int:
         """The bit set of the ids that occur in a text, matched whole."""
         return _items_in(text, tuple(self.vocabulary.items()))
+
+    def items_of_call(self, tool: Tool, arguments: Mapping[str, Any], text: str, error: bool) -> int:
+        """The bit set of the items that a call, answered with ``text``, is about."""
+        if self.evidence is not None:
+            return self.evidence(tool.name, arguments, text, error)
+        name = arguments.get(tool.item or "")
+        return self.vocabulary.get(name, 0) if isinstance(name, str) else 0
 
 
 @lru_cache(maxsize=4096)

@@ -54,6 +54,9 @@ class Trace:
         self.max_undecided = 0
         self.max_resends = 0
         self.max_held = 0
+        #: Ends of turn without a call while the oracle did not hold; the stop reason of the last turn.
+        self.open_stops = 0
+        self.final_stop = ""
         self._held_before = False
         self._held_turns = 0
         self._stretch = 0
@@ -67,6 +70,7 @@ class Trace:
         self.tokens += tokens
         self.last = turn
         self.cause = cause
+        self.final_stop = turn.stop
         self.stops[turn.stop] = self.stops.get(turn.stop, 0) + 1
 
     def is_decision(self, turn: Turn) -> bool:
@@ -102,7 +106,9 @@ class Trace:
         else:
             self._resends = 0
         if turn.calls or turn.kind == "pause" or request.results:
-            self.protocol_faults.extend(neutral_faults(turn, request))
+            faults = neutral_faults(turn, request)
+            if faults:
+                self.protocol_faults.extend(faults)
 
     def ended(self, settled: int, held: bool, ending: EndingKind, *, by_fault: bool) -> None:
         """The run is over. ``by_fault``: the last answer was a fault and no turn."""
@@ -110,6 +116,7 @@ class Trace:
         self.last = None
         if turn is None:
             if by_fault:
+                self.final_stop = "failed"
                 self._decide(None, held, ending)
             return
         decision = self._progress(turn, settled, held)
@@ -146,5 +153,7 @@ class Trace:
         cause = self.cause if turn is not None else "fault"
         claim = turn.claim if turn is not None else "none"
         self.decisions.append(Decision(self.turns, held, ended, cause, claim))
+        if turn is not None and not held and not turn.calls and turn.kind in ("content", "unknown"):
+            self.open_stops += 1
         if held and self.complete_at is None:
             self.complete_at = (self.turns, self.tokens)

@@ -76,7 +76,7 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
 
     ``native`` is the provider's own stop label, ``category`` a refusal's. ``claim`` and ``told`` are what an
     ideal reader of the words would read; only verifiers and folds that declare it look at them.
-    ``tokens`` is the output of the turn by :func:`count_tokens`.
+    ``runnable`` are the calls whose arguments parse. ``tokens`` is the output of the turn by :func:`count_tokens`.
     """
 
     content: tuple[Block, ...]
@@ -86,6 +86,7 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
     claim: Claim = "none"
     told: Finish | None = None
     calls: tuple[Call, ...] = ()
+    runnable: tuple[Call, ...] = ()
     text: str = ""
     kind: Kind = "content"
     tokens: int = 0
@@ -171,6 +172,7 @@ def make_turn(
         claim=claim,
         told=told,
         calls=calls,
+        runnable=tuple(call for call in calls if parse_arguments(call.arguments) is not None),
         text="\n".join(block.text for block in content if type(block) is Text),
         kind=kind,
         tokens=sum(map(_tokens_of, content)),

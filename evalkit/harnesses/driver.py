@@ -15,7 +15,7 @@ from evalkit.core.requests import FALLBACK_MODEL, Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
 from evalkit.harnesses.loop import Loop, State, on_results, on_turn, start
-from evalkit.models.scripted import Stage, own_tool
+from evalkit.models.scripted import OWN_TOOLS, Stage
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
 
@@ -101,10 +101,9 @@ def drive(mind: Mind, stage: Stage, *, pending: Turn | None = None, watch: Watch
     turn = stage.ask(request) if pending is None else pending
     while True:
         action, verdict = mind.turn(turn)
-        kind = type(action)
-        if kind is RunTools:
-            ran = tuple(run_call(stage, task, call) for call in action.calls if call.id not in stage.ran)  # type: ignore[union-attr]
-            mind.results(ran)
+        if isinstance(action, RunTools):
+            done = stage.ran
+            mind.results(tuple([run_call(stage, task, call) for call in action.calls if call.id not in done]))
             if watch is not None:
                 watch(turn, action, None, tuple(stage.ran.values()))
             continue
@@ -118,22 +117,25 @@ def drive(mind: Mind, stage: Stage, *, pending: Turn | None = None, watch: Watch
 
 def run_call(stage: Stage, task: Task, call: Call) -> Ran:
     """Run a call: the harness's own tools are recorded, the world's are run."""
-    if own_tool(call.tool):
+    if call.tool in OWN_TOOLS:
         result = Result(call.id, RECORDED)
         stage.ran[call.id] = result
         return Ran(call, result)
     tool = task.tools.get(call.tool)
     result = stage.run(call)
     item = 0
-    if tool is not None and tool.item is not None:
-        name = (parse_arguments(call.arguments) or {}).get(tool.item)
-        item = task.vocabulary.get(name, 0) if isinstance(name, str) else 0
+    if tool is not None and (tool.item is not None or task.evidence is not None):
+        arguments = parse_arguments(call.arguments) or {}
+        item = task.items_of_call(tool, arguments, result.text, result.error)
     return Ran(call, result, tool, item)
 
 
 def next_request(action: Action, stage: Stage, last: Request) -> Request:
     """The request that carries out an action."""
     turn = stage.previous.turn
+    if isinstance(action, Send):
+        assert turn is not None
+        return Request(turn, answers(turn, stage), action.text, last.limit)
     if isinstance(action, Reissue):
         if action.why in ("retry", "poll"):
             return Request(
@@ -145,23 +147,20 @@ def next_request(action: Action, stage: Stage, last: Request) -> Request:
     assert turn is not None
     if isinstance(action, Resend):
         return Request(turn, (), None, last.limit)
-    results = answers(turn, stage)
-    if isinstance(action, Reject):
-        results = tuple(
-            Result(call.id, action.text, True) if call.tool == FINISH_TOOL else result
-            for call, result in zip(turn.calls, results, strict=True)
-        )
-        return Request(turn, results, None, last.limit)
-    assert isinstance(action, Send)
-    return Request(turn, results, action.text, last.limit)
+    assert isinstance(action, Reject)
+    results = tuple(
+        Result(call.id, action.text, True) if call.tool == FINISH_TOOL else result
+        for call, result in zip(turn.calls, answers(turn, stage), strict=True)
+    )
+    return Request(turn, results, None, last.limit)
 
 
 def answers(turn: Turn, stage: Stage) -> tuple[Result, ...]:
     """A result for each call of the turn; calls that were not run are answered with an error."""
-    if not turn.calls:
-        return ()
     ran = stage.ran
-    return tuple(ran.get(call.id) or Result(call.id, _not_run(call), True) for call in turn.calls)
+    if len(ran) == len(turn.calls):
+        return tuple(ran.values())
+    return tuple([ran.get(call.id) or Result(call.id, _not_run(call), True) for call in turn.calls])
 
 
 def _not_run(call: Call) -> str:

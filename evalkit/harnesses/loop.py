@@ -6,7 +6,7 @@ drives the loop (in process, over an SDK, the explorer) carries out the actions.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TypeAlias
 
 import msgspec
@@ -25,8 +25,8 @@ from evalkit.core.decisions import (
     Verdict,
 )
 from evalkit.core.tasks import FINISH_TOOL, Limits, Task, occurs_whole
-from evalkit.core.turns import Call, Finish, Text, Turn, parse_arguments, read_finish
-from evalkit.strategies.folds import Ran
+from evalkit.core.turns import Call, Finish, Text, Turn, read_finish
+from evalkit.strategies.folds import Ran, looks_at_turns
 from evalkit.strategies.strategy import FAULTS_IN_A_ROW, REFUSALS_IN_A_ROW, Strategy
 from evalkit.strategies.view import Instruments, View
 
@@ -48,7 +48,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
     ``turns`` are model turns; ``nudges`` those since the last new effect, ``nudged`` those in all;
     ``resends``, ``cut_offs``, ``refusals``, ``faults`` are in a row. ``ran`` says that the calls of the
     current turn were run. ``acted`` are the logical actions that succeeded. ``guard`` is what the loop guard
-    blocked for last. ``skips`` are the skips that the last finish named. ``folds`` are the strategy's memory.
+    blocked for last. ``skips`` are the ids that the last finish skipped, ``excused`` says that it gave a
+    reason. ``folds`` are the strategy's memory.
     """
 
     turns: int = 0
@@ -62,7 +63,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
     acted: frozenset[str] = frozenset()
     guard: tuple[int, str] | None = None
     finish_seen: bool = False
-    skips: Finish | None = None
+    skips: tuple[str, ...] = ()
+    excused: bool = False
     folds: tuple[Hashable, ...] = ()
 
 
@@ -91,17 +93,42 @@ class Loop:
     ``counts_turns`` is False where no turn limit binds; the turn count is then no part of the state.
     """
 
-    __slots__ = ("counts_turns", "folds", "keyword", "limits", "names", "strategy", "task", "wants_reset")
+    __slots__ = (
+        "asks_each_turn",
+        "counts_turns",
+        "folds",
+        "keyword",
+        "limits",
+        "names",
+        "policies",
+        "strategy",
+        "task",
+        "turn_folds",
+        "wants_reset",
+    )
 
     def __init__(self, strategy: Strategy, task: Task) -> None:
         self.strategy = strategy
         self.task = task
         self.limits = limits_of(strategy, task.limits)
         self.folds = strategy.folds
+        self.turn_folds = any(looks_at_turns(fold) for fold in strategy.folds)
         self.names = tuple(fold.name for fold in strategy.folds)
         self.keyword = strategy.offers.keyword
         self.counts_turns = self.limits.turns is not None or strategy.random
         self.wants_reset = strategy.nudges is not None or strategy.loop_guard
+        self.asks_each_turn = strategy.check == "each_tool_turn"
+        #: What comes before the content is looked at, by the kind of turn.
+        self.policies: dict[str, Callable[[Loop, State, View], Step]] = {
+            kind: policy
+            for kind, policy, chosen in (
+                ("pause", _on_pause, strategy.pause),
+                ("cut_off", _on_cut_off, strategy.cut_off),
+                ("refusal", _on_refusal, strategy.refusal),
+                ("unknown", _on_unknown, strategy.unknown),
+            )
+            if chosen != "as_content"
+        }
 
 
 def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> Step:
@@ -115,23 +142,18 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
         return _on_fault(loop, state, turn, instruments)
     if kind == "in_progress":
         return state, Reissue("poll"), None
-    if not state.ran:
-        state = _counted(loop, state, turn)
-    strategy = loop.strategy
-    view = View(loop.task, turn, dict(zip(loop.names, state.folds, strict=True)), instruments, state.turns)
-    if kind != "content" and not state.ran:
-        if kind == "pause" and strategy.pause != "as_content":
-            return _on_pause(loop, state, view)
-        if kind == "cut_off" and strategy.cut_off != "as_content":
-            return _on_cut_off(loop, state, view)
-        if kind == "refusal" and strategy.refusal != "as_content":
-            return _on_refusal(loop, state, view)
-        if kind == "unknown" and strategy.unknown != "as_content":
-            return _on_unknown(loop, state, view)
-    if turn.calls and not state.ran:
-        parsed = tuple(call for call in turn.calls if parse_arguments(call.arguments) is not None)
-        return state, RunTools(parsed), None
-    return _decide(loop, _replace(state, ran=False) if state.ran else state, view)
+    if state.ran:
+        state = _replace(state, ran=False)
+        if not loop.asks_each_turn and not _claims(loop, turn) and not _limit(loop, state, instruments):
+            return state, _GO_ON, None
+        return _decide(loop, state, _view(loop, state, turn, instruments))
+    state = _counted(loop, state, turn)
+    policy = loop.policies.get(kind)
+    if policy is not None:
+        return policy(loop, state, _view(loop, state, turn, instruments))
+    if turn.calls:
+        return state, RunTools(turn.runnable), None
+    return _decide(loop, state, _view(loop, state, turn, instruments))
 
 
 def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
@@ -140,18 +162,22 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
     folds = state.folds
     if folds:
         folds = tuple(
-            fold.after_results(memory, ran, task) for fold, memory in zip(loop.folds, folds, strict=True)
+            [fold.after_results(memory, ran, task) for fold, memory in zip(loop.folds, folds, strict=True)]
         )
     nudges, acted, guard = state.nudges, state.acted, state.guard
-    finish_seen, skips = state.finish_seen, state.skips
+    finish_seen, skips, excused = state.finish_seen, state.skips, state.excused
     for record in ran:
         tool = record.tool
         if tool is None:
             if record.call.tool == FINISH_TOOL:
-                finish_seen, skips = True, read_finish(record.call.arguments)
-        elif loop.wants_reset and not tool.read_only and not record.result.error:
-            action = _action(record)
-            if action not in acted:
+                finish_seen = True
+                skips, excused = _skips(read_finish(record.call.arguments))
+        elif not tool.read_only and not record.result.error:
+            if skips and tool.does:
+                done = task.names(record.item)
+                skips = tuple(name for name in skips if name not in done)
+            action = _action(record) if loop.wants_reset else ""
+            if action and action not in acted:
                 acted = acted | {action}
                 nudges, guard = 0, None
     return State(
@@ -167,8 +193,14 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
         guard,
         finish_seen,
         skips,
+        excused,
         folds,
     )
+
+
+def _skips(told: Finish | None) -> tuple[tuple[str, ...], bool]:
+    """What the loop keeps of a finish: the ids it skips, and whether it gave a reason."""
+    return (told.skipped, bool(told.reason)) if told is not None else ((), False)
 
 
 def _action(record: Ran) -> str:
@@ -179,19 +211,33 @@ def _action(record: Ran) -> str:
 
 
 _replace = msgspec.structs.replace
+_GO_ON = Send()
+
+
+def _view(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> View:
+    memory = dict(zip(loop.names, state.folds, strict=True))
+    return View(loop.task, turn, memory, instruments, state.turns)
+
+
+def _claims(loop: Loop, turn: Turn) -> bool:
+    """Whether a turn with calls is a decision: it holds a finish call or the agreed keyword."""
+    if _finish_call(turn) is not None:
+        return True
+    return loop.keyword is not None and occurs_whole(loop.keyword, turn.text)
 
 
 def _counted(loop: Loop, state: State, turn: Turn) -> State:
     kind = turn.kind
     folds = state.folds
-    if folds:
+    if loop.turn_folds:
         task = loop.task
         folds = tuple(
-            fold.after_turn(memory, turn, task) for fold, memory in zip(loop.folds, folds, strict=True)
+            [fold.after_turn(memory, turn, task) for fold, memory in zip(loop.folds, folds, strict=True)]
         )
-    skips, seen = state.skips, state.finish_seen
+    skips, excused, seen = state.skips, state.excused, state.finish_seen
     if turn.told is not None and not turn.calls and kind != "cut_off" and "skipped" in loop.names:
-        skips, seen = turn.told, True
+        skips, excused = _skips(turn.told)
+        seen = True
     return State(
         min(state.turns + 1, SATURATED) if loop.counts_turns else 0,
         state.nudges,
@@ -205,6 +251,7 @@ def _counted(loop: Loop, state: State, turn: Turn) -> State:
         state.guard,
         seen,
         skips,
+        excused,
         folds,
     )
 
@@ -219,15 +266,14 @@ def _on_fault(loop: Loop, state: State, failed: Turn, instruments: Instruments) 
     turn = instruments.last_turn
     if turn is None:
         return state, End(Ending("error", native, Report(reason=native))), None
-    view = View(loop.task, turn, dict(zip(loop.names, state.folds, strict=True)), instruments, state.turns)
-    return _end(loop, state, view, "error", native)
+    return _end(loop, state, _view(loop, state, turn, instruments), "error", native)
 
 
 def _on_pause(loop: Loop, state: State, view: View) -> Step:
     if loop.strategy.pause == "stop":
         return _end(loop, state, view, "error", f"stopped:{view.turn.stop}")
-    if _limit(loop, state, view):
-        return _end(loop, state, view, "limit", _limit(loop, state, view))
+    if _limit(loop, state, view.instruments):
+        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
     cap = loop.strategy.resends
     if cap is not None and state.resends >= cap:
         return _run_out(loop, state, view, "resends")
@@ -238,8 +284,8 @@ def _on_cut_off(loop: Loop, state: State, view: View) -> Step:
     policy, turn = loop.strategy.cut_off, view.turn
     if policy == "stop":
         return _end(loop, state, view, "error", f"stopped:{turn.stop}")
-    if _limit(loop, state, view):
-        return _end(loop, state, view, "limit", _limit(loop, state, view))
+    if _limit(loop, state, view.instruments):
+        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
     cap = loop.strategy.cut_offs
     if cap is not None and state.cut_offs >= cap:
         return _run_out(loop, state, view, "cut_offs")
@@ -260,8 +306,8 @@ def _on_refusal(loop: Loop, state: State, view: View) -> Step:
         allowed = 0
     if state.refusals >= allowed:
         return _end(loop, state, view, "escalated", f"refusal:{turn.category or 'no category'}")
-    if _limit(loop, state, view):
-        return _end(loop, state, view, "limit", _limit(loop, state, view))
+    if _limit(loop, state, view.instruments):
+        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
     state = _replace(state, refusals=state.refusals + 1)
     return state, Reissue("model" if policy == "fallback" else "retry"), None
 
@@ -281,25 +327,17 @@ def _on_unknown(loop: Loop, state: State, view: View) -> Step:
 def _decide(loop: Loop, state: State, view: View) -> Step:
     strategy, turn = loop.strategy, view.turn
     calls = turn.calls
-    if calls:
-        decision = _finish_call(turn) is not None or (
-            loop.keyword is not None and occurs_whole(loop.keyword, turn.text)
-        )
-    else:
-        decision = True
-    if not decision and strategy.check == "end_of_turn":
-        native = _limit(loop, state, view)
-        if native:
-            return _end(loop, state, view, "limit", native)
-        return state, Send(), None
-    if strategy.limit_checked == "before_done" and _limit(loop, state, view):
-        return _end(loop, state, view, "limit", _limit(loop, state, view), ask=False)
+    decision = not calls or _claims(loop, turn)
+    if not decision and not loop.asks_each_turn:
+        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
+    if strategy.limit_checked == "before_done" and _limit(loop, state, view.instruments):
+        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments), ask=False)
     if strategy.text == "first_block" and not calls and not _first_is_text(turn):
         return _end(loop, state, view, "error", "first block is not text", ask=False)
     verdict = strategy.done_when(view)
     if verdict.met:
         return _done(loop, state, view, verdict)
-    native = _limit(loop, state, view)
+    native = _limit(loop, state, view.instruments)
     if native:
         return state, _ending(loop, state, view, "limit", native, verdict), verdict
     if not decision:
@@ -311,8 +349,12 @@ def _decide(loop: Loop, state: State, view: View) -> Step:
 
 def _nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
     strategy, turn = loop.strategy, view.turn
-    if _limit(loop, state, view):
-        return state, _ending(loop, state, view, "limit", _limit(loop, state, view), verdict), verdict
+    if _limit(loop, state, view.instruments):
+        return (
+            state,
+            _ending(loop, state, view, "limit", _limit(loop, state, view.instruments), verdict),
+            verdict,
+        )
     if strategy.loop_guard:
         gaps = (verdict.gaps, "" if verdict.names else verdict.reason)
         if state.guard == gaps:
@@ -354,7 +396,10 @@ def _rejection(loop: Loop, view: View, verdict: Verdict) -> str:
 
 
 def _finish_call(turn: Turn) -> Call | None:
-    return next((call for call in turn.calls if call.tool == FINISH_TOOL), None)
+    for call in turn.calls:
+        if call.tool == FINISH_TOOL:
+            return call
+    return None
 
 
 def _first_is_text(turn: Turn) -> bool:
@@ -368,14 +413,14 @@ def _more(count: int, cap: int | None) -> int:
 # Endings
 
 
-def _limit(loop: Loop, state: State, view: View) -> str:
+def _limit(loop: Loop, state: State, instruments: Instruments) -> str:
     """The native name of the limit that is reached; empty where none is."""
     limits = loop.limits
     if limits.turns is not None and state.turns >= limits.turns:
         return "max_turns"
-    if limits.tokens is not None and view.instruments.tokens >= limits.tokens:
+    if limits.tokens is not None and instruments.tokens >= limits.tokens:
         return "max_tokens"
-    if limits.usd is not None and view.instruments.usd >= limits.usd:
+    if limits.usd is not None and instruments.usd >= limits.usd:
         return "max_usd"
     return ""
 
@@ -413,13 +458,11 @@ def _ending(
 ) -> End:
     """The same report for every ending: what is outstanding, what was skipped, why it ended."""
     task = loop.task
-    told = state.skips
     outstanding: tuple[str, ...] | None = None
     if (verdict is not None and verdict.names) or state.finish_seen:
         items = verdict.gaps if verdict is not None else 0
-        if told is not None:
-            named = task.items_of(told.skipped)
-            items |= named & ~task.skippable if told.reason else named
+        named = task.items_of(state.skips)
+        items |= named & ~task.skippable if state.excused else named
         outstanding = task.names(items)
     reason = verdict.reason if verdict is not None else native
-    return End(Ending(kind, native, Report(outstanding, told.skipped if told else (), reason)))
+    return End(Ending(kind, native, Report(outstanding, state.skips, reason)))

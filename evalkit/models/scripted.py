@@ -9,10 +9,13 @@ from evalkit.core.requests import Delivered, Request, Result, stimulus
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Task
 from evalkit.core.traces import Trace
 from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
-from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, freshen
+from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, freshen
 from evalkit.scenarios.moves import Reply
 from evalkit.scenarios.player import Player, PlayerState
-from evalkit.worlds import Outcome, World, action_of
+from evalkit.worlds import Outcome, World
+
+#: The harness's own tools, which no world answers.
+OWN_TOOLS = frozenset((FINISH_TOOL, CHECKLIST_TOOL))
 
 #: Requests without a turn between (faults, polls) after which the time limit has passed.
 IDLE_CAP = 1000
@@ -50,24 +53,30 @@ class Stage:
         self.conversation = prompt_tokens
         self.faulted = False
         self.path = ""
+        #: How long the last answer, a fault, stays silent.
+        self.stall_s = 0.0
         self._first = True
         self._idle = 0
         self._serial = 0
         self._arms: tuple[Arm, ...] = ()
-        self._children: tuple[tuple[str, str, Reply | None], ...] = ()
+        self._children: tuple[Child, ...] = ()
         self._late: tuple[tuple[int, str, str], ...] = ()
 
     def ask(self, request: Request) -> Turn:
         """The model's answer: a turn, or one of kind ``failed`` or ``in_progress`` that is not a turn."""
         previous = self.previous
-        if self.trace is not None:
-            self.trace.resolved(self.world.settled().bit_count(), self.world.holds(), request)
+        trace = self.trace
+        if trace is not None and trace.last is not None:
+            world = self.world
+            trace.resolved(world.progress(), world.holds(), request)
         if self._late:
             self._land()
         self._idle += 1
         if self.turns >= self.cap or self._idle > IDLE_CAP:
             raise NeverEnds
-        moved = None if self._first else stimulus(previous, request, FINISH_TOOL)
+        moved = None
+        if not self._first and self.player.listens(self.state):
+            moved = stimulus(previous, request, FINISH_TOOL)
         self._first = False
         if not request.again:
             if request.echo is None and previous.turn is not None:
@@ -79,11 +88,13 @@ class Stage:
         self.state, emitted = self.player.advance(self.state, moved, self.task.seed)
         turn = emitted.turn
         self.path = emitted.path
+        self.stall_s = emitted.stall_s
         if turn.kind == "failed" or turn.kind == "in_progress":
             self.faulted = turn.kind == "failed"
             self.previous = Delivered(previous.turn, request.limit, request.model)
             return turn
         self._serial += 1
+        conversation = self.conversation
         if emitted.fresh:
             emitted = freshen(emitted, f"{self._serial}")
             turn = emitted.turn
@@ -94,49 +105,41 @@ class Stage:
         self.ran = {}
         self.previous = Delivered(turn, request.limit, request.model)
         self.turns += 1
-        self.input_tokens += self.conversation
+        self.input_tokens += conversation
         self.output_tokens += turn.tokens
-        self.tokens += self.conversation + turn.tokens
+        self.tokens += conversation + turn.tokens
         if turn.kind != "cut_off" and turn.told is not None and turn.told.skipped and turn.told.reason:
             self.world.skip(self.task.items_of(turn.told.skipped))
-        if self.trace is not None:
-            self.trace.delivered(turn, self.conversation + turn.tokens, f"{emitted.label} at {emitted.path}")
-            if turn.calls and turn.kind != "cut_off":
-                self._count_calls(turn)
-        self.conversation += turn.tokens
+        if trace is not None:
+            trace.delivered(turn, conversation + turn.tokens, emitted.cause)
+            called = trace.called
+            for action in emitted.actions:
+                called[action] = called.get(action, 0) + 1
+        self.conversation = conversation + turn.tokens
         return turn
-
-    def _count_calls(self, turn: Turn) -> None:
-        assert self.trace is not None
-        called = self.trace.called
-        calls = [(call.tool, call.arguments) for call in turn.calls]
-        calls.extend((tool, arguments) for tool, arguments, _ in self._children)
-        for tool, arguments in calls:
-            known = self.task.tools.get(tool)
-            if known is not None and not known.read_only:
-                action = action_of(known, parse_arguments(arguments))
-                if action is not None:
-                    called[action] = called.get(action, 0) + 1
 
     # Tools
 
     def run(self, call: Call) -> Result:
         """Run a call of the last turn on the world; an unknown tool or broken arguments are an error."""
-        if self.trace is not None and self.previous.turn is not None:
-            if self.previous.turn.kind == "cut_off":
+        turn = self.previous.turn
+        if self.trace is not None and turn is not None:
+            if turn.kind == "cut_off":
                 self.trace.ran_cut_off_call = True
                 self.trace.orphan_calls += 1
-            elif call not in self.previous.turn.calls:
+            elif call not in turn.calls:
                 self.trace.orphan_calls += 1
-        result = self.answer(call)
-        self.ran[call.id] = result
+        if self._arms or call.tool == DELEGATE_TOOL:
+            text, error = self._scripted(call)
+        else:
+            text, error = self._perform(call.tool, call.arguments)
+        result = self.ran[call.id] = Result(call.id, text, error)
         return result
 
-    def answer(self, call: Call) -> Result:
-        """What the world and the script answer to a call."""
+    def _scripted(self, call: Call) -> tuple[str, bool]:
+        """The answer to a call where the script has one of its own."""
         if call.tool == DELEGATE_TOOL:
-            for tool, arguments, reply in self._children:
-                self._perform(tool, arguments, reply)
+            self._run_child(call)
         arm = None
         for candidate in self._arms:
             if candidate.tool == call.tool and candidate.arguments == call.arguments:
@@ -144,39 +147,48 @@ class Stage:
         if arm is not None and arm.settles is not None:
             for tool, values in self.world.settle_calls(arm.settles, f"wait-{self._serial}"):
                 self.world.call(tool, values)
-        text, error = self._perform(call.tool, call.arguments, arm.reply if arm else None)
-        return Result(call.id, text, error)
+        return self._replied(call.tool, call.arguments, arm.reply if arm else None)
 
-    def _perform(self, tool: str, arguments: str, reply: Reply | None) -> tuple[str, bool]:
+    def _run_child(self, call: Call) -> None:
+        """Run the first child of these arguments that has not run; each delegate call has its own."""
+        for child in self._children:
+            if child.arguments == call.arguments:
+                for tool, arguments, reply in child.calls:
+                    self._replied(tool, arguments, reply)
+                self._children = tuple(other for other in self._children if other is not child)
+                return
+
+    def _perform(self, tool: str, arguments: str) -> tuple[str, bool]:
+        """What the world does and answers."""
         values = parse_arguments(arguments)
         if values is None:
             return f"{tool}: the arguments are not valid JSON", True
-        if reply is None:
-            outcome = self._on_world(tool, values)
-            return outcome.text, outcome.error
+        try:
+            outcome = self.world.perform(tool, values)
+        except Exception as error:
+            raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
+        return outcome.text, outcome.error
+
+    def _replied(self, tool: str, arguments: str, reply: Reply | None) -> tuple[str, bool]:
+        """What the script has the tool do and answer."""
+        values = parse_arguments(arguments)
+        if reply is None or values is None:
+            return self._perform(tool, arguments)
         effect = reply.effective
         if tool == DELEGATE_TOOL:
             return reply.text or "", reply.error
         if effect == "applied":
-            outcome = self._on_world(tool, values)
-        else:
-            if effect == "late":
-                self._late = (*self._late, (2, tool, arguments))
-            if reply.text is not None:
-                return reply.text, reply.error
+            text, error = self._perform(tool, arguments)
+        elif reply.text is None:
             probe = self.world.fork()
             outcome = probe.call(tool, values)
             probe.close()
-        text = reply.text if reply.text is not None else outcome.text
-        return (f"{tool}: failed" if reply.error and reply.text is None else text), reply.error or (
-            outcome.error and reply.text is None
-        )
-
-    def _on_world(self, tool: str, values: Mapping[str, Any]) -> Outcome:
-        try:
-            return self.world.perform(tool, values)
-        except Exception as error:
-            raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
+            text, error = outcome.text, outcome.error
+        if effect == "late":
+            self._late = (*self._late, (2, tool, arguments))
+        if reply.text is not None:
+            return reply.text, reply.error
+        return (f"{tool}: failed", True) if reply.error else (text, error)
 
     def _land(self) -> None:
         waiting = []
@@ -213,10 +225,4 @@ class Stage:
         if turn is not None:
             # Which move a turn came from says what is in it; its ids and keys are not part of the state.
             pending = (self.path, turn.kind, tuple(call.id in self.ran for call in turn.calls))
-        late = tuple((requests, tool, arguments) for requests, tool, arguments in self._late)
-        return self.world.key(), self.state, pending, self.faulted, late
-
-
-def own_tool(tool: str) -> bool:
-    """Whether a tool is the harness's own."""
-    return tool in (FINISH_TOOL, CHECKLIST_TOOL)
+        return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late

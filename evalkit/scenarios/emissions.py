@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import (
     STOP_REASONS,
     Block,
@@ -20,6 +20,7 @@ from evalkit.core.turns import (
     Thinking,
     Turn,
     make_turn,
+    parse_arguments,
     read_finish,
 )
 from evalkit.scenarios.moves import (
@@ -43,7 +44,7 @@ from evalkit.scenarios.moves import (
     WorkMove,
     verb_of,
 )
-from evalkit.worlds import World
+from evalkit.worlds import World, action_of
 
 #: Stands in a template for what makes a key fresh; replaced on delivery.
 NONCE = "\x00nonce\x00"
@@ -65,6 +66,13 @@ class Arm(msgspec.Struct, frozen=True):
     settles: str | None = None
 
 
+class Child(msgspec.Struct, frozen=True):
+    """What a child agent does within the delegate call with these arguments: its calls, in order."""
+
+    arguments: str
+    calls: tuple[tuple[str, str, Reply | None], ...]
+
+
 class Part(msgspec.Struct, frozen=True):
     """What one move contributes to a turn."""
 
@@ -76,7 +84,7 @@ class Part(msgspec.Struct, frozen=True):
     category: str | None = None
     arms: tuple[Arm, ...] = ()
     attempts: int = 0
-    children: tuple[tuple[str, str, Reply | None], ...] = ()
+    children: tuple[Child, ...] = ()
 
 
 class Emission(msgspec.Struct, frozen=True):
@@ -92,8 +100,12 @@ class Emission(msgspec.Struct, frozen=True):
     arms: tuple[Arm, ...] = ()
     attempts: int = 0
     fresh: bool = False
-    children: tuple[tuple[str, str, Reply | None], ...] = ()
+    children: tuple[Child, ...] = ()
     stall_s: float = 0.0
+    #: The logical actions that the turn's complete calls ask for.
+    actions: tuple[str, ...] = ()
+    #: The move as a cause of decisions.
+    cause: str = ""
 
 
 class Script:
@@ -105,7 +117,7 @@ class Script:
         self.output = output
         self.items = world.spec.items
         self.listed = tuple(dict.fromkeys((*world.spec.items, *world.spec.forbidden)))
-        self.reading = {tool.name for tool in world.tools if tool.read_only}
+        self.tools = {tool.name: tool for tool in world.tools}
 
     # Items
 
@@ -324,7 +336,8 @@ class Script:
                 break
         call = Call("", DELEGATE_TOOL, _json({"name": move.delegate.name}))
         arm = Arm(DELEGATE_TOOL, call.arguments, Reply(text=said))
-        return Part((call,), "tool_use", arms=(arm,), attempts=seen & ~attempted, children=tuple(done))
+        child = Child(call.arguments, tuple(done))
+        return Part((call,), "tool_use", arms=(arm,), attempts=seen & ~attempted, children=(child,))
 
     def work_items(self, move: WorkMove, attempted: int) -> tuple[str, ...]:
         """The items that a ``work`` move does, fixed when it starts."""
@@ -374,13 +387,13 @@ def labelled(part: Part, label: str | None) -> Part:
     return msgspec.structs.replace(part, stop=stop, native="null" if label is None else label)
 
 
-def emission(part: Part, label: str, path: str) -> Emission:
-    """The delivery of a part, its calls numbered. A call in a cut-off turn is not an attempt."""
+def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool]) -> Emission:
+    """The delivery of a part, its calls numbered. A call that no harness should run is no attempt."""
     blocks: list[Block] = []
     fresh = False
     for place, block in enumerate(part.blocks):
         if isinstance(block, Call):
-            fresh = fresh or NONCE in _loads_nonce(block.arguments)
+            fresh = fresh or _ESCAPED_NONCE in block.arguments
             blocks.append(Call(f"call_{path}_{place}", block.tool, block.arguments))
         else:
             blocks.append(block)
@@ -392,15 +405,26 @@ def emission(part: Part, label: str, path: str) -> Emission:
         claim=part.claim,
         told=part.told,
     )
-    attempts = 0 if turn.kind == "cut_off" else part.attempts
-    return Emission(turn, label, path, part.arms, attempts, fresh, part.children)
+    if turn.kind not in ("content", "unknown"):
+        part = msgspec.structs.replace(part, attempts=0)
+    calls = () if turn.kind in ("cut_off", "failed", "in_progress") else turn.calls
+    asked = [(call.tool, call.arguments) for call in calls]
+    asked.extend((tool, arguments) for child in part.children for tool, arguments, _ in child.calls)
+    actions = (action_of(tools.get(tool), parse_arguments(arguments)) for tool, arguments in asked)
+    return Emission(
+        turn,
+        label,
+        path,
+        part.arms,
+        part.attempts,
+        fresh,
+        part.children,
+        actions=tuple(action for action in actions if action is not None),
+        cause=f"{label} at {path}",
+    )
 
 
 _ESCAPED_NONCE = msgspec.json.encode(NONCE).decode()[1:-1]
-
-
-def _loads_nonce(arguments: str) -> str:
-    return NONCE if _ESCAPED_NONCE in arguments else ""
 
 
 def freshen(emitted: Emission, nonce: str) -> Emission:
@@ -418,7 +442,13 @@ def freshen(emitted: Emission, nonce: str) -> Emission:
         blocks, old.stop, native=old.native, category=old.category, claim=old.claim, told=old.told
     )
     arms = tuple(msgspec.structs.replace(arm, arguments=fresh(arm.arguments)) for arm in emitted.arms)
-    children = tuple((tool, fresh(arguments), reply) for tool, arguments, reply in emitted.children)
+    children = tuple(
+        Child(
+            child.arguments,
+            tuple((tool, fresh(arguments), reply) for tool, arguments, reply in child.calls),
+        )
+        for child in emitted.children
+    )
     return msgspec.structs.replace(emitted, turn=turn, arms=arms, children=children)
 
 

@@ -95,8 +95,14 @@ class _Play:
         self.script = script
         self.label = _label(move)
         self.until: Until = move.until
-        self._built: dict[tuple[Any, ...], Emission] = {}
+        self._built: dict[Any, Emission] = {}
         self._depends = _depends(move)
+        #: Moves whose items are fixed when they begin.
+        self.targeted = isinstance(move, WorkMove | UndoMove | TickMove)
+        #: Deliveries, where the items do not say.
+        self._steps = self._fixed_steps(move)
+        self.endless = self._steps == _ENDLESS
+        self._in_turn = isinstance(move, WorkMove) and not move.parallel
 
     def begin(self, attempted: int) -> tuple[str, ...] | None:
         """The items fixed at the start; None where the move has no turn."""
@@ -111,11 +117,8 @@ class _Play:
             return (items or None) if script.offered.checklist else None
         return ()
 
-    def steps(self, targets: tuple[str, ...]) -> int:
-        """How many deliveries the move makes."""
-        move = self.move
-        if isinstance(move, WorkMove):
-            return 1 if move.parallel else len(targets)
+    @staticmethod
+    def _fixed_steps(move: Move) -> int:
         if isinstance(move, WaitMove):
             return _ENDLESS if move.wait.polls == "forever" else move.wait.polls
         if isinstance(move, FaultMove):
@@ -124,21 +127,27 @@ class _Play:
             return move.background.polls
         return 1
 
-    def emit(self, state: PlayerState) -> Emission:
-        """The delivery of the state's step."""
-        move = self.move
-        if isinstance(move, WorkMove):
-            key: tuple[Any, ...] = state.targets if move.parallel else (state.targets[state.step],)
-        elif isinstance(move, WaitMove):
-            key = (state.step + 1 == move.wait.polls,)
+    def steps(self, targets: tuple[str, ...]) -> int:
+        """How many deliveries the move makes."""
+        return len(targets) if self._in_turn else self._steps
+
+    def emit(self, step: int, targets: tuple[str, ...], attempted: int) -> Emission:
+        """The delivery of a step."""
+        key: Any
+        if self._in_turn:
+            key = targets[step]
+        elif self.targeted:
+            key = targets
+        elif self._steps > 1:
+            key = step + 1 == self._steps
         else:
-            key = (state.attempted,) if self._depends else ()
+            key = attempted if self._depends else None
         built = self._built.get(key)
         if built is None:
-            built = self._built[key] = self._build(state, key)
+            built = self._built[key] = self._build(step, targets, attempted)
         return built
 
-    def _build(self, state: PlayerState, key: tuple[Any, ...]) -> Emission:
+    def _build(self, step: int, targets: tuple[str, ...], attempted: int) -> Emission:
         move = self.move
         script = self.script
         if isinstance(move, FaultMove):
@@ -147,12 +156,12 @@ class _Play:
         if isinstance(move, BackgroundMove):
             return Emission(make_turn((), "in_progress", native="in_progress"), self.label, self.path)
         if isinstance(move, WorkMove):
-            part = script.work(key, ticks=move.ticks, reply=move.reply)
+            items = targets if move.parallel else (targets[step],)
+            part = script.work(items, ticks=move.ticks, reply=move.reply)
         elif isinstance(move, WaitMove):
-            part = script.read(move.wait.item, settles=key[0])
+            part = script.read(move.wait.item, settles=step + 1 == self._steps)
         elif isinstance(move, TurnMove):
             parts = []
-            attempted = state.attempted
             for inner in move.turn:
                 if isinstance(inner, WorkMove):
                     items = script.work_items(inner, attempted)
@@ -165,10 +174,10 @@ class _Play:
                 parts.append(inner_part)
             part = merge(tuple(parts))
         else:
-            part = script.part(move, state.attempted)
+            part = script.part(move, attempted)
         if move.stop is not msgspec.UNSET:
             part = labelled(part, move.stop)
-        return emission(part, self.label, self.path)
+        return emission(part, self.label, self.path, script.tools)
 
 
 def _depends(move: Move) -> bool:
@@ -205,7 +214,7 @@ class Player:
         self._tail: int | None = None
         if isinstance(last, SayMove | ThinkMove | EmptyMove | FinishMove | RefuseMove):
             self._tail = len(self._ops) - 1
-        self._over = emission(self.script.nothing_further(), "nothing further", "end")
+        self._over = emission(self.script.nothing_further(), "nothing further", "end", {})
         self.start = PlayerState(loops=(0,) * self._loops, visits=(0,) * self._choices)
 
     def _compile(self, moves: tuple[AnyMove, ...], prefix: str) -> None:
@@ -244,6 +253,18 @@ class Player:
         for jump in jumps:
             self._ops[jump] = _Jump(end)
         self._ops[at] = _Choose(slot, path, tuple(bounds), tuple(targets), end)
+
+    def samples(self) -> tuple[Emission, ...]:
+        """One delivery of each move, for what depends on a turn's shape alone."""
+        found = []
+        for op in self._ops:
+            if type(op) is _Play:
+                for attempted in (0, self._all):
+                    targets = op.begin(attempted)
+                    if targets is not None:
+                        found.append(op.emit(0, targets, attempted))
+                        break
+        return tuple(found)
 
     # Playing
 
@@ -304,16 +325,17 @@ class Player:
                         break
             else:
                 pc = op.target
-        now = PlayerState(pc, step, targets, attempted, False, named, loops, visits)
-        emitted = op.emit(now)
-        last = step + 1 >= op.steps(targets)
-        if last:
-            after = PlayerState(pc, step, targets, attempted | emitted.attempts, True, named, loops, visits)
-        else:
-            if not (isinstance(op.move, WaitMove) and op.move.wait.polls == "forever"):
-                step += 1
-            after = PlayerState(pc, step, targets, attempted | emitted.attempts, False, named, loops, visits)
-        return after, emitted
+        emitted = op.emit(step, targets, attempted)
+        attempted |= emitted.attempts
+        waits = step + 1 >= op.steps(targets)
+        if not waits and not op.endless:
+            step += 1
+        return PlayerState(pc, step, targets, attempted, waits, named, loops, visits), emitted
+
+    def listens(self, state: PlayerState) -> bool:
+        """Whether what the next request says can make a difference."""
+        pc = state.pc
+        return pc < len(self._ops) and self._ops[pc].until != "any"
 
     def _next(self, pc: int) -> int:
         return pc if pc == self._tail else pc + 1

@@ -93,4 +93,5 @@ def make_task(scenario: Scenario, world: World, seed: int = 0) -> Task:
         output=scenario.task.output,
         stream=scenario.stream,
         seed=seed,
+        evidence=world.evidence,
     )

@@ -18,6 +18,8 @@ class Episode(msgspec.Struct, frozen=True):
     """The scored result of one scenario, one strategy or harness, one seed.
 
     ``premature_stop`` and ``unclosed`` are None outside their bases. ``decisions`` are tp, fp, tn, fn.
+    ``open_stops`` are ends of turn without a call while the oracle did not hold, ``final_stop`` the stop reason
+    of the last turn.
     ``twin`` says whether the decision that twins are scored at was right, ``twin_oracle`` what the oracle
     said there. ``causes`` are the moves of the wrong decisions.
     """
@@ -50,6 +52,9 @@ class Episode(msgspec.Struct, frozen=True):
     causes: tuple[str, ...] = ()
     stops: dict[str, int] = {}
     note: str = ""
+    output_tokens: int = 0
+    open_stops: int = 0
+    final_stop: str = ""
 
     @property
     def outcome(self) -> str:
@@ -95,7 +100,7 @@ def score(arena: Arena, stage: Stage, ending: Ending, seed: int, note: str = "")
     stage.settle()
     holds = world.holds()
     settled = world.settled()
-    trace.ended(settled.bit_count(), holds, ending.kind, by_fault=stage.faulted)
+    trace.ended(world.progress(), holds, ending.kind, by_fault=stage.faulted)
     truth = arena.truth(stage, seed)
     unsettled = world.all & ~settled
     duplicates = _duplicates(trace, world.effects, world.spec.once)
@@ -152,6 +157,9 @@ def score(arena: Arena, stage: Stage, ending: Ending, seed: int, note: str = "")
         causes=tuple(decision.cause for decision in trace.decisions if _wrong(decision)),
         stops=trace.stops,
         note=note,
+        output_tokens=stage.output_tokens,
+        open_stops=trace.open_stops,
+        final_stop=trace.final_stop,
     )
 
 

@@ -18,7 +18,8 @@ from evalkit.core.decisions import (
     Verdict,
 )
 from evalkit.core.prices import cost
-from evalkit.core.tasks import FINISH_TOOL, Limits
+from evalkit.core.requests import FALLBACK_MODEL
+from evalkit.core.tasks import FINISH_TOOL, Limits, occurs_whole
 from evalkit.core.turns import Turn, parse_arguments
 from evalkit.models.scripted import Stage
 from evalkit.strategies.folds import Ran
@@ -40,7 +41,7 @@ class IdealMind:
         self._best = -1
         self._nudges = 0
         self._turns = 0
-        self._fell_back = False
+        self._fell_back = stage.previous.model == FALLBACK_MODEL
 
     def results(self, ran: tuple[Ran, ...]) -> None:
         pass
@@ -66,8 +67,9 @@ class IdealMind:
         stage, world = self.stage, self.stage.world
         settled = world.settled()
         self._turns += turn.kind != "pause"
-        if settled.bit_count() > self._best:
-            self._best = settled.bit_count()
+        progress = world.progress()
+        if progress > self._best:
+            self._best = progress
             self._nudges = self._turns = 0
         key = stage.key()
         gives_up = key in self._seen or self._turns >= DRIVER_TURNS
@@ -102,7 +104,7 @@ class IdealMind:
 
     def _says_keyword(self, turn: Turn) -> bool:
         keyword = self.stage.player.script.offered.keyword
-        return keyword is not None and keyword in turn.text
+        return keyword is not None and occurs_whole(keyword, turn.text)
 
     def _limit(self) -> str:
         limits, stage = self.limits, self.stage

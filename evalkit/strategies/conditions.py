@@ -26,6 +26,8 @@ class Condition:
     folds: tuple[Fold, ...] = ()
     #: Whether a seed can change its answer.
     random: bool = False
+    #: Whether its answer depends on nothing but the turn, its folds and what it measures; a seed aside.
+    finite: bool = False
 
     def __call__(self, view: View) -> Verdict:
         raise NotImplementedError
@@ -58,6 +60,7 @@ class _Composed(Condition):
 
     def __init__(self, parts: tuple[Condition, ...]) -> None:
         self.parts = _flat(type(self), parts)
+        self.finite = all(part.finite for part in self.parts)
         self.offers, self.folds, self.random = _united(self.parts)
 
     def __repr__(self) -> str:
@@ -105,6 +108,7 @@ class Not(Condition):
 
     def __init__(self, part: Condition) -> None:
         self.part = part
+        self.finite = part.finite
         self.offers, self.folds, self.random = _united((part,))
 
     def __repr__(self) -> str:
@@ -119,6 +123,8 @@ class Not(Condition):
 class silence(Condition):
     """A turn without client calls. The one-line loop: no comparison with the task at all."""
 
+    finite = True
+
     def __call__(self, view: View) -> Verdict:
         if view.turn.calls:
             return Verdict(False, "the turn has calls")
@@ -129,6 +135,8 @@ class silence(Condition):
 class acceptance(Condition):
     """The task's acceptance checks pass; without checks it is met."""
 
+    finite = True
+
     def __call__(self, view: View) -> Verdict:
         return view.instruments.checks()
 
@@ -137,6 +145,7 @@ class acceptance(Condition):
 class checklist(Condition):
     """Every known item is ticked, a recorded skip included."""
 
+    finite = True
     offers: Offered = field(default=Offered(checklist=True), repr=False, init=False)
     folds: tuple[Fold, ...] = field(default=(KNOWN, TICKED, SKIPPED), repr=False, init=False)
 
@@ -154,6 +163,7 @@ class checklist(Condition):
 class finish(Condition):
     """A finish call. Validated: every known item is in it, completed or skipped with a reason."""
 
+    finite = True
     validate: bool = False
     offers: Offered = field(default=Offered(finish=True), repr=False, init=False)
     folds: tuple[Fold, ...] = field(default=(KNOWN,), repr=False, init=False)
@@ -185,6 +195,7 @@ class finish(Condition):
 class keyword(Condition):
     """The model says the agreed word: case-sensitive, whole. ``any``: wherever the word occurs."""
 
+    finite = True
     word: str = KEYWORD
     scope: Literal["assistant", "any"] = "assistant"
 
@@ -212,6 +223,7 @@ class keyword(Condition):
 class typed_output(Condition):
     """The whole text is JSON of the schema (the task's, or a default one)."""
 
+    finite = True
     schema: Mapping[str, Any] | None = None
     offers: Offered = field(default=Offered(output=True), repr=False, init=False)
 
@@ -235,6 +247,7 @@ class verifier(Condition):
     of calling finished work unfinished, ``fooled`` of the reverse; seeded by stream, seed and turn.
     """
 
+    finite = True
     sees: Sees = "claim"
     misses: float = 0.0
     fooled: float = 0.0
@@ -293,6 +306,8 @@ def _draw(view: View, error: str) -> float:
 class artifact(Condition):
     """The work left something behind: a commit, a diff, a file, a changed row."""
 
+    finite = True
+
     def __call__(self, view: View) -> Verdict:
         if view.instruments.artifact():
             return Verdict(True, "there is an artifact")
@@ -306,6 +321,7 @@ class certificate(Condition):
     After "When May an Agent Stop?" (arXiv 2608.23623): a claim holds only with evidence that can be replayed.
     """
 
+    finite = True
     folds: tuple[Fold, ...] = field(default=(KNOWN, SUCCEEDED, SKIPPED), repr=False, init=False)
 
     def __call__(self, view: View) -> Verdict:
@@ -330,10 +346,14 @@ class certificate(Condition):
 
 @dataclass(frozen=True)
 class when(Condition):
-    """A condition from a plain function of the view, for signals of your own."""
+    """A condition from a plain function of the view, for signals of your own.
+
+    ``finite`` declares that the function reads the turn, folds and instruments alone, not ``view.turns``.
+    """
 
     test: Callable[[View], Verdict | bool]
     name: str = "when"
+    finite: bool = False
 
     def __call__(self, view: View) -> Verdict:
         answer = self.test(view)

@@ -6,7 +6,7 @@ A condition names the folds it reads; only those are kept. Memory is hashable: b
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -39,10 +39,18 @@ class Fold(Protocol):
         """The memory when calls of the turn were run."""
 
 
+def looks_at_turns(fold: Fold) -> bool:
+    """Whether a fold's memory can change with a turn alone."""
+    return getattr(type(fold), "after_turn", None) is not BaseFold.after_turn
+
+
 class BaseFold:
     """A fold that keeps its memory; subclasses change what they need."""
 
     name = ""
+    #: What the memory is: a bit set of items, one of finitely many values, or something that may grow. Only
+    #: what cannot grow lets all behaviours be explored to the end.
+    holds: Literal["items", "finite", "open"] = "open"
 
     def start(self, task: Task) -> Hashable:
         return 0
@@ -58,6 +66,7 @@ class Known(BaseFold):
     """The items of the last successful answer of the enumeration tool, or all that were given."""
 
     name = "known"
+    holds = "items"
 
     def start(self, task: Task) -> Hashable:
         return task.items_of(tuple(task.vocabulary)) if task.given else 0
@@ -75,6 +84,7 @@ class Ticked(BaseFold):
     """The items ticked off the checklist."""
 
     name = "ticked"
+    holds = "items"
 
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
         for record in ran:
@@ -89,6 +99,7 @@ class Succeeded(BaseFold):
     """The items with a recorded success of a tool that does them."""
 
     name = "succeeded"
+    holds = "items"
 
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
         for record in ran:
@@ -101,6 +112,7 @@ class Failed(BaseFold):
     """The items whose last result is an error."""
 
     name = "failed"
+    holds = "items"
 
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
         for record in ran:
@@ -110,9 +122,10 @@ class Failed(BaseFold):
 
 
 class Skipped(BaseFold):
-    """The items reported skipped with a reason, by the finish tool or in words."""
+    """The items reported skipped with a reason, by the finish tool or in words, and not done since."""
 
     name = "skipped"
+    holds = "items"
 
     def after_turn(self, memory: Any, turn: Turn, task: Task) -> Hashable:
         told = turn.told
@@ -126,11 +139,15 @@ class Skipped(BaseFold):
                 finish = read_finish(record.call.arguments)
                 if finish is not None and finish.reason:
                     memory |= task.items_of(finish.skipped)
+            elif record.item and record.tool is not None and record.tool.does and not record.result.error:
+                memory &= ~record.item
         return memory  # type: ignore[no-any-return]
 
 
 class Heard(BaseFold):
     """Whether a word occurred anywhere in the conversation, the user's and the tools' words included."""
+
+    holds = "finite"
 
     def __init__(self, word: str) -> None:
         self.word = word

@@ -18,6 +18,7 @@ class ChecksFirst(Condition):
     def __init__(self) -> None:
         self.checks = c.acceptance()
         self.otherwise = c.verifier(sees="evidence") & c.checklist()
+        self.finite = True
         self.offers, self.folds, self.random = _united((self.checks, self.otherwise))
 
     def __repr__(self) -> str:

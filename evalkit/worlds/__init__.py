@@ -22,6 +22,9 @@ __all__ = [
 _SHIPPED = {
     "items": "evalkit.worlds.items:ItemsWorld",
     "ledger": "evalkit.worlds.ledger:LedgerWorld",
+    "inbox": "evalkit.worlds.inbox:InboxWorld",
+    "repo": "evalkit.worlds.repo:RepoWorld",
+    "files": "evalkit.worlds.files:FilesWorld",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from evalkit.core.decisions import Verdict
-from evalkit.core.tasks import Checks, Tool
+from evalkit.core.tasks import Checks, Evidence, Tool
 
 
 class WorldError(ValueError):
@@ -49,6 +49,8 @@ class World(ABC):
     tools: ClassVar[tuple[Tool, ...]]
     #: The names of the options its declaration may have beyond the common ones.
     option_names: ClassVar[frozenset[str]] = frozenset()
+    #: How a harness tells which items a call is about, where no argument of the tools holds an item id.
+    evidence: Evidence | None = None
 
     def __init__(self, spec: WorldSpec) -> None:
         names = dict.fromkeys((*spec.items, *spec.forbidden))
@@ -85,6 +87,10 @@ class World(ABC):
     def holds(self) -> bool:
         """The oracle."""
         return self.settled() == self.all and self.intact()
+
+    def progress(self) -> int:
+        """How far the work has come: a new maximum of this is progress."""
+        return self.settled().bit_count()
 
     def check(self, level: Checks) -> Verdict:
         """The acceptance checks that a strategy may run; ``weak`` sees some items and no invariant."""

@@ -1,0 +1,207 @@
+"""What the worlds of files share: the tools of a folder, and commands that run in it."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from evalkit.core.tasks import Tool
+from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec
+from evalkit.worlds.bytecode import for_command
+from evalkit.worlds.isolation import Bounds, leaves_folder, run_isolated
+from evalkit.worlds.tree import PathRefused, Tree, TreeTooLarge, place, read_tree, tree_of
+from evalkit.worlds.workshop import workshop
+
+Options = TypeVar("Options", bound=msgspec.Struct)
+
+#: The largest text that a tool takes or gives, in characters.
+MAX_TEXT = 200_000
+_SHOWN = 20_000
+#: Clocks are not a part of what a command says.
+_TOOK = re.compile(r"\bin \d+\.\d+s\b(?: \(\d+:\d\d:\d\d\))?")
+
+
+class After(msgspec.Struct, frozen=True, gc=False):
+    """What a command left: the folder, its exit status (None: out of time), what it printed."""
+
+    tree: Tree
+    status: int | None
+    output: str
+
+
+@lru_cache(maxsize=4096)
+def run_on(tree: Tree, command: str, bounds: Bounds) -> After:
+    """Run a command in a folder of this content.
+
+    A command is taken to depend on the folder alone, so in one process it runs once for each content.
+    """
+    with workshop() as (folder, scratch):
+        tree.write_to(folder)
+        finished = run_isolated(command, folder, scratch, bounds, for_command(command))
+        output = _TOOK.sub("in 0.00s", finished.output)
+        try:
+            left, dropped = read_tree(folder, tree)
+        except TreeTooLarge as error:
+            return After(tree, 1, f"{output}\n{error}; what the command did is undone")
+    if dropped:
+        output += f"\nnot kept, no files of the folder: {', '.join(dropped)}"
+    # An equal tree is the same one: all that was worked out for it stays.
+    return After(tree if left == tree else left, finished.status, output)
+
+
+def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
+    """A world's own options; WorldError names the field."""
+    try:
+        return msgspec.convert(dict(options), kind)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$")
+        field = re.sub(r"\[\.\.\.\]", "", path.rstrip("`")).lstrip(".")
+        said = message.replace("`", "")
+        raise WorldError(f"{field}: {said}" if field else said) from None
+
+
+def first_tree(texts: Mapping[str, str], field: str) -> Tree:
+    """The content that a declaration gives; WorldError for a path that cannot be."""
+    try:
+        return tree_of(texts)
+    except PathRefused as error:
+        raise WorldError(f"{field}: {error}") from None
+
+
+def folder_tools(*, listing: str, write_does: bool) -> tuple[Tool, ...]:
+    """The tools of a folder. A command's success is always a record of work, a file's writing where it is."""
+    return (
+        Tool("list_files", listing, read_only=True, enumerates=True),
+        Tool("read_file", "Read a file.", ("path",), read_only=True, item="path"),
+        Tool("write_file", "Write a file.", ("path", "text"), item="path", does=write_does),
+        Tool("run", "Run a shell command in the folder.", ("command",), does=True),
+    )
+
+
+class FolderWorld(World):
+    """A folder and what is done in it. The state is an immutable tree, so a copy costs nothing.
+
+    A subclass gives the first content and says which items a content does.
+    """
+
+    def __init__(self, spec: WorldSpec, bounds: Bounds) -> None:
+        super().__init__(spec)
+        self.bounds = bounds
+        self._tree: Tree | None = None
+
+    @abstractmethod
+    def first(self) -> Tree:
+        """The content before anything was done."""
+
+    @abstractmethod
+    def items_done(self, tree: Tree) -> int:
+        """The items that are done in a content. It is asked again and again: remember the answers."""
+
+    @abstractmethod
+    def listing(self) -> str:
+        """What ``list_files`` answers: the files, and the items that the task wants."""
+
+    @abstractmethod
+    def item_at(self, path: str) -> int:
+        """The items whose work is a file."""
+
+    @property
+    def tree(self) -> Tree:
+        """What the folder holds."""
+        if self._tree is None:
+            self._tree = self.first()
+        return self._tree
+
+    # Truth
+
+    def settled(self) -> int:
+        self.done = self.items_done(self.tree)
+        return super().settled()
+
+    def intact(self) -> bool:
+        self.done = self.items_done(self.tree)
+        return super().intact()
+
+    def reads_done(self, item: str) -> bool:
+        return bool(self.items_done(self.tree) & self.vocabulary[item])
+
+    def artifact(self) -> bool:
+        return self.tree != self.first()
+
+    # Acting
+
+    def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        try:
+            outcome = self._call(tool, arguments)
+        except PathRefused as error:
+            outcome = Outcome(str(error), error=True)
+        return msgspec.structs.replace(outcome, text=self.noisy(outcome.text))
+
+    def _call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
+        if tool == "list_files":
+            return Outcome(self.listing())
+        if tool == "run":
+            return self._run(arguments.get("command"))
+        if tool not in ("read_file", "write_file"):
+            return Outcome(f"no tool {tool!r}", error=True)
+        path = place(arguments.get("path"))
+        if tool == "read_file":
+            return self._read(path)
+        return self._write(path, arguments)
+
+    def _read(self, path: str) -> Outcome:
+        data = self.tree.read(path)
+        if data is None:
+            return Outcome(f"{path}: no such file", error=True)
+        text = data.decode("utf-8", "replace")
+        if len(text) > _SHOWN:
+            text = f"{text[:_SHOWN]}\n[{path} is {len(data):,} bytes long; the rest is left out]"
+        return Outcome(text)
+
+    def _write(self, path: str, arguments: Mapping[str, Any]) -> Outcome:
+        text = arguments.get("text")
+        if not isinstance(text, str):
+            return Outcome(f"{path}: a text is needed", error=True)
+        if len(text) > MAX_TEXT:
+            return Outcome(f"{path}: the text has {len(text):,} characters; at most {MAX_TEXT:,}", error=True)
+        if self.item_at(path) & self.gated & ~self.approved:
+            return Outcome(f"{path}: needs approval", error=True)
+        before = self.tree
+        self._tree = before.with_file(path, text.encode("utf-8", "replace"))
+        action = f"write_file {arguments['path']}" if self._tree is not before else None
+        return Outcome(f"{path}: written", action=action)
+
+    def _run(self, command: object) -> Outcome:
+        if not isinstance(command, str) or not command.strip() or "\0" in command:
+            return Outcome("a command is needed", error=True)
+        if len(command) > MAX_TEXT // 4:
+            return Outcome(f"the command has {len(command):,} characters", error=True)
+        outside = leaves_folder(command)
+        if outside is not None:
+            return Outcome(f"{outside}: only paths within the folder", error=True)
+        before = self.tree
+        after = run_on(before, command.encode("utf-8", "replace").decode(), self.bounds)
+        self._tree = after.tree
+        action = f"run {command}" if after.tree is not before else None
+        if after.status == 0:
+            return Outcome(after.output.strip() or "exit status 0", action=action)
+        ended = f"exit status {after.status}"
+        if after.status is None:
+            ended = f"stopped: it ran for more than {self.bounds.seconds:g} s"
+        return Outcome(f"{ended}\n{after.output.strip()}".strip(), error=True, action=action)
+
+    # Copies
+
+    def key(self) -> Hashable:
+        return self.tree.digest, self.skipped, self.approved
+
+    def fork(self) -> FolderWorld:
+        copy: FolderWorld = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.effects = dict(self.effects)
+        return copy
