@@ -11,13 +11,14 @@ from typing import Protocol
 
 from evalkit.core.decisions import Action, End, Ending, Reissue, Reject, Resend, RunTools, Send, Verdict
 from evalkit.core.prices import cost
-from evalkit.core.requests import FALLBACK_MODEL, Request, Result
+from evalkit.core.requests import FALLBACK_MODEL, Delivered, Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
 from evalkit.harnesses.loop import Loop, State, on_results, on_turn, start
 from evalkit.models.scripted import OWN_TOOLS, Stage
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
+from evalkit.strategies.view import Instruments
 
 NOT_RUN = "not run: the turn was cut off or not accepted"
 RECORDED = "recorded"
@@ -37,6 +38,20 @@ class Mind(Protocol):
         """Take note of calls that were run."""
 
 
+class Partner(Protocol):
+    """What a mind is driven against: the stage itself, or one at the other end of a wire."""
+
+    task: Task
+    previous: Delivered
+    ran: dict[str, Result]
+
+    def ask(self, request: Request) -> Turn:
+        """The answer to a request."""
+
+    def run(self, call: Call) -> Result:
+        """Run a call of the last turn on the world."""
+
+
 #: Told of each turn with its action, verdict and results, for whoever shows a run.
 Watcher = Callable[[Turn, Action, "Verdict | None", "tuple[Result, ...]"], None]
 
@@ -44,10 +59,12 @@ Watcher = Callable[[Turn, Action, "Verdict | None", "tuple[Result, ...]"], None]
 class LoopMind:
     """The reference loop: a strategy, its state, and the instruments it measures with."""
 
-    def __init__(self, strategy: Strategy, task: Task, stage: Stage) -> None:
+    def __init__(
+        self, strategy: Strategy, task: Task, stage: Stage, instruments: Instruments | None = None
+    ) -> None:
         self.loop = Loop(strategy, task)
         self.state: State = start(strategy, task)
-        self.instruments = StageInstruments(stage)
+        self.instruments = instruments or StageInstruments(stage)
 
     def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
         try:
@@ -91,7 +108,7 @@ class StageInstruments:
         return self._stage.world.reads_done(item)
 
 
-def drive(mind: Mind, stage: Stage, *, pending: Turn | None = None, watch: Watcher | None = None) -> Ending:
+def drive(mind: Mind, stage: Partner, *, pending: Turn | None = None, watch: Watcher | None = None) -> Ending:
     """Run a mind to its ending. ``pending`` starts it at a turn that the stage has already delivered.
 
     Raises :class:`~evalkit.models.scripted.NeverEnds` where the stage's cap ends the run.
@@ -115,7 +132,7 @@ def drive(mind: Mind, stage: Stage, *, pending: Turn | None = None, watch: Watch
         turn = stage.ask(request)
 
 
-def run_call(stage: Stage, task: Task, call: Call) -> Ran:
+def run_call(stage: Partner, task: Task, call: Call) -> Ran:
     """Run a call: the harness's own tools are recorded, the world's are run."""
     if call.tool in OWN_TOOLS:
         result = Result(call.id, RECORDED)
@@ -130,7 +147,7 @@ def run_call(stage: Stage, task: Task, call: Call) -> Ran:
     return Ran(call, result, tool, item)
 
 
-def next_request(action: Action, stage: Stage, last: Request) -> Request:
+def next_request(action: Action, stage: Partner, last: Request) -> Request:
     """The request that carries out an action."""
     turn = stage.previous.turn
     if isinstance(action, Send):
@@ -155,7 +172,7 @@ def next_request(action: Action, stage: Stage, last: Request) -> Request:
     return Request(turn, results, None, last.limit)
 
 
-def answers(turn: Turn, stage: Stage) -> tuple[Result, ...]:
+def answers(turn: Turn, stage: Partner) -> tuple[Result, ...]:
     """A result for each call of the turn; calls that were not run are answered with an error."""
     ran = stage.ran
     if len(ran) == len(turn.calls):

@@ -328,10 +328,10 @@ def _decide(loop: Loop, state: State, view: View) -> Step:
     strategy, turn = loop.strategy, view.turn
     calls = turn.calls
     decision = not calls or _claims(loop, turn)
-    if not decision and not loop.asks_each_turn:
-        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
     if strategy.limit_checked == "before_done" and _limit(loop, state, view.instruments):
         return _end(loop, state, view, "limit", _limit(loop, state, view.instruments), ask=False)
+    if not decision and not loop.asks_each_turn:
+        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
     if strategy.text == "first_block" and not calls and not _first_is_text(turn):
         return _end(loop, state, view, "error", "first block is not text", ask=False)
     verdict = strategy.done_when(view)

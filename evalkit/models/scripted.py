@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Any
+from collections.abc import Hashable
 
 from evalkit.core.requests import Delivered, Request, Result, stimulus
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Task
@@ -12,7 +11,7 @@ from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, freshen
 from evalkit.scenarios.moves import Reply
 from evalkit.scenarios.player import Player, PlayerState
-from evalkit.worlds import Outcome, World
+from evalkit.worlds import World
 
 #: The harness's own tools, which no world answers.
 OWN_TOOLS = frozenset((FINISH_TOOL, CHECKLIST_TOOL))

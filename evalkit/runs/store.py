@@ -12,7 +12,7 @@ import msgspec
 from evalkit.runs.plan import Recipe
 from evalkit.scoring.episode import Episode
 
-SCHEMA = 1
+SCHEMA = 2
 FILE = "episodes.sqlite"
 #: Precision of the decision counts in which each episode weighs 1.
 WEIGHT = 1_000_000
@@ -53,6 +53,9 @@ COLUMNS: tuple[str, ...] = (
     "causes",
     "stops",
     "note",
+    "output_tokens",
+    "open_stops",
+    "final_stop",
 )
 
 _DDL = f"""
@@ -206,6 +209,9 @@ def row_of(cell: int, scenario: int, contender: int, seed: int, episode: Episode
         causes,
         stops,
         episode.note,
+        episode.output_tokens,
+        episode.open_stops,
+        episode.final_stop,
     )
 
 
@@ -226,5 +232,6 @@ def void_row(cell: int, scenario: int, contender: int, seed: int, note: str) -> 
         causes="",
         stops="",
         note=" ".join(note.split())[:500],
+        final_stop="",
     )
     return tuple(values[name] for name in COLUMNS)

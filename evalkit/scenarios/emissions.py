@@ -394,7 +394,7 @@ def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool]) -> Em
     for place, block in enumerate(part.blocks):
         if isinstance(block, Call):
             fresh = fresh or _ESCAPED_NONCE in block.arguments
-            blocks.append(Call(f"call_{path}_{place}", block.tool, block.arguments))
+            blocks.append(Call(f"call_{place}", block.tool, block.arguments))
         else:
             blocks.append(block)
     turn = make_turn(

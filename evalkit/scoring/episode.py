@@ -13,6 +13,9 @@ from evalkit.models.scripted import NeverEnds, Stage, ToolFailed
 from evalkit.scoring.arena import Arena
 from evalkit.strategies.strategy import Strategy
 
+#: Runs a strategy against a stage to its ending: in process, over a wire.
+Runner = Callable[[Strategy, Stage, "Watcher | None"], Ending]
+
 
 class Episode(msgspec.Struct, frozen=True):
     """The scored result of one scenario, one strategy or harness, one seed.
@@ -68,8 +71,9 @@ def run_episode(
     seed: int,
     watch: Watcher | None = None,
     on_stage: Callable[[Stage], None] | None = None,
+    run: Runner | None = None,
 ) -> Episode:
-    """Run the reference loop with a strategy in process and score it.
+    """Run the reference loop with a strategy and score it: in process, or as ``run`` does it.
 
     ``watch`` is told of each turn, ``on_stage`` of the stage before the first one.
     """
@@ -78,13 +82,18 @@ def run_episode(
         on_stage(stage)
     note = ""
     try:
-        ending = drive(LoopMind(strategy, stage.task, stage), stage, watch=watch)
+        ending = (run or in_process)(strategy, stage, watch)
     except NeverEnds:
         ending = Ending("never", "evalkit's cap")
     except (StrategyFailed, ToolFailed) as error:
         note = " ".join(str(error).split())
         ending = Ending("error", note.split(":")[0])
     return score(arena, stage, ending, seed, note)
+
+
+def in_process(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
+    """The reference loop against the stage itself."""
+    return drive(LoopMind(strategy, stage.task, stage), stage, watch=watch)
 
 
 def ideal_episode(arena: Arena, seed: int, watch: Watcher | None = None) -> Episode:

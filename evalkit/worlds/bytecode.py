@@ -6,38 +6,37 @@ instead of a fifth of one.
 
 from __future__ import annotations
 
-import atexit
-import os
 import shlex
 import sys
 from contextlib import ExitStack
 from functools import lru_cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 
+from evalkit.worlds.base import WorldError
 from evalkit.worlds.isolation import Bounds, run_isolated
 from evalkit.worlds.workshop import workshop
 
 
 @lru_cache(maxsize=1)
 def pytest_bytecode() -> Path:
-    """The folder of pytest's modules, compiled by a run without tests; removed when this process ends."""
+    """The folder of pytest's modules, compiled by a run of one test; removed when this process ends.
+
+    WorldError where pytest cannot run here, so that no test is called red for that.
+    """
     kept = ExitStack()
     folder, scratch = kept.enter_context(workshop())
-    atexit.register(_remove, kept, os.getpid())
+    # Unlike atexit this also runs in the workers of a pool, and not in a fork of this process.
+    Finalize(None, kept.close, exitpriority=0)
     cache = scratch / "bytecode"
-    options = ("-q", f"--junitxml={scratch / 'report.xml'}", "-p", "no:cacheprovider")
     (folder / "test_nothing.py").write_text("def test_nothing():\n    assert True\n", encoding="utf-8")
+    command = shlex.join([sys.executable, "-m", "pytest", "-q", f"--junitxml={scratch / 'report.xml'}"])
     writes = {"PYTHONPYCACHEPREFIX": str(cache), "PYTHONDONTWRITEBYTECODE": ""}
-    run_isolated(
-        shlex.join([sys.executable, "-m", "pytest", *options]), folder, scratch, Bounds(seconds=60), writes
-    )
-    return cache
-
-
-def _remove(kept: ExitStack, owner: int) -> None:
-    """A forked child has the same note, and must leave its parent's folder alone."""
-    if os.getpid() == owner:
+    finished = run_isolated(command, folder, scratch, Bounds(seconds=120), writes)
+    if finished.status != 0:
         kept.close()
+        raise WorldError(f"pytest cannot run here: {' '.join(finished.output.split())[-300:] or 'no time'}")
+    return cache
 
 
 def for_command(command: str) -> dict[str, str]:

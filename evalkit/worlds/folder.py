@@ -21,6 +21,8 @@ Options = TypeVar("Options", bound=msgspec.Struct)
 
 #: The largest text that a tool takes or gives, in characters.
 MAX_TEXT = 200_000
+#: Systems take no argument of 131,072 bytes and more.
+MAX_COMMAND = 100_000
 _SHOWN = 20_000
 #: Clocks are not a part of what a command says.
 _TOOK = re.compile(r"\bin \d+\.\d+s\b(?: \(\d+:\d\d:\d\d\))?")
@@ -140,7 +142,9 @@ class FolderWorld(World):
             outcome = self._call(tool, arguments)
         except PathRefused as error:
             outcome = Outcome(str(error), error=True)
-        return msgspec.structs.replace(outcome, text=self.noisy(outcome.text))
+        # A name on disk need not be UTF-8; an answer must.
+        text = outcome.text.encode("utf-8", "replace").decode()
+        return msgspec.structs.replace(outcome, text=self.noisy(text))
 
     def _call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         if tool == "list_files":
@@ -179,8 +183,8 @@ class FolderWorld(World):
     def _run(self, command: object) -> Outcome:
         if not isinstance(command, str) or not command.strip() or "\0" in command:
             return Outcome("a command is needed", error=True)
-        if len(command) > MAX_TEXT // 4:
-            return Outcome(f"the command has {len(command):,} characters", error=True)
+        if len(command.encode("utf-8", "replace")) > MAX_COMMAND:
+            return Outcome(f"the command is longer than {MAX_COMMAND:,} bytes", error=True)
         outside = leaves_folder(command)
         if outside is not None:
             return Outcome(f"{outside}: only paths within the folder", error=True)

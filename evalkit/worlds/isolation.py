@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -22,6 +23,8 @@ import msgspec
 
 #: Every process of a command has it, so that those which leave the group are found.
 MARK = "EVALKIT_FOLDER"
+#: How often to look for processes that are left.
+_LOOKS = 200
 
 # The shell sets the limits and becomes the command: nothing runs between fork and exec in this process.
 # Some systems refuse one of them (macOS: memory).
@@ -42,7 +45,8 @@ _OUTSIDE = re.compile(
     rf"|/{_END}"
     rf"""|(?:[^\s'"`=:<>|&;(,]*/)?\.\.(?:/{_REST}|{_END}))"""
 )
-_HARMLESS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/usr/bin/env", "/bin/sh"})
+_DEVICES = ("null", "zero", "random", "urandom", "stdin", "stdout", "stderr")
+_HARMLESS = frozenset({*(f"/dev/{name}" for name in _DEVICES), "/usr/bin/env", "/bin/sh"})
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -158,12 +162,19 @@ def _kill_group(group: int) -> None:
 
 
 def kill_strays(folder: Path) -> None:
-    """End what a command of ``folder`` left behind outside its group, where the system lets us look."""
+    """End what a command of ``folder`` left behind outside its group, where the system lets us look.
+
+    A killed process takes a moment to be gone, so it looks again until there is none.
+    """
     mark = os.fsencode(f"{MARK}={folder}")
-    for process, environment in _environments():
-        if mark in environment.split(b"\0"):
+    for _ in range(_LOOKS):
+        left = [process for process, environment in _environments() if mark in environment.split(b"\0")]
+        if not left:
+            return
+        for process in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
+        time.sleep(0.002)
 
 
 def _environments() -> list[tuple[int, bytes]]:

@@ -76,6 +76,8 @@ class LedgerWorld(World):
             return Outcome(self.noisy(f"{payment}: a key is needed"), error=True)
         if self.vocabulary[payment] & self.gated & ~self.approved:
             return Outcome(self.noisy(f"{payment}: needs approval"), error=True)
+        # SQLite takes no lone surrogates, which JSON may hold.
+        key = key.encode("utf-8", "replace").decode()
         row = self._base.execute("select payment from posting where key = ?", (key,)).fetchone()
         if row is not None and row[0] != payment:
             return Outcome(self.noisy(f"{payment}: key {key!r} belongs to {row[0]}"), error=True)

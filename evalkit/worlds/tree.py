@@ -56,7 +56,7 @@ def place(path: object) -> str:
         raise PathRefused(f"{plain[:40]}…: longer than a path can be")
     if plain == "." or plain.split("/")[0].lower() == GIT:
         raise PathRefused(f"{path}: not a file of the folder")
-    return plain
+    return plain if plain == path else place(plain)
 
 
 class Tree:

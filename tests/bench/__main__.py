@@ -60,7 +60,9 @@ def evalkit_turns(turns: int, strategy: str, folder: Path) -> int:
 def main() -> None:
     """Print the table."""
     print("turns per CPU-second, one process, best of", ROUNDS)
-    print(f"{'turns':>6} {'bare loop':>12}" + "".join(f"{name:>14}" for name in STRATEGIES) + "   bare / gate")
+    print(
+        f"{'turns':>6} {'bare loop':>12}" + "".join(f"{name:>14}" for name in STRATEGIES) + "   bare / gate"
+    )
     with tempfile.TemporaryDirectory() as temp:
         number = 0
         for turns in LENGTHS:

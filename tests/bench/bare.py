@@ -13,7 +13,11 @@ def script(turns: int) -> list[dict[str, Any]]:
     replies: list[dict[str, Any]] = [_call("list_items", {}, 0)]
     replies += [_call("do_item", {"item": item}, place) for place, item in enumerate(items, 1)]
     replies.append(
-        {"role": "assistant", "content": [{"type": "text", "text": "All is done."}], "stop_reason": "end_turn"}
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "All is done."}],
+            "stop_reason": "end_turn",
+        }
     )
     return replies
 

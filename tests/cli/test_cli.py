@@ -1,0 +1,202 @@
+"""The commands as a user meets them: output, errors in one line, exit codes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from evalkit.cli import COMMANDS, main
+from tests.helpers import document
+
+EXAMPLE = "migration-reports-at-four-of-six"
+PLAIN = [{"call": "list_items"}, {"work": "rest"}, {"say": "Done.", "claim": "done"}]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words), catch_exceptions=False)
+
+
+def test_the_examples_run(here: Path) -> None:
+    result = call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r", "--no-charts")
+    assert result.exit_code == 0
+    assert "report: r/report.md" in result.output
+    summary = json.loads((here / "r" / "summary.json").read_text())
+    assert summary["schema"] == "evalkit.summary/1"
+    rows = {row["strategy"]: row for row in summary["rows"] if row["family"] == row["checks"] == "all"}
+    assert rows["silence"]["outcomes"] == {"done/reachable": 1}
+    assert rows["gate"]["outcomes"] == {"done/complete": 1}
+    unclosed = rows["silence"]["unclosed"]
+    assert {"count": 0, "base": 0, "rate": None, "low": None, "high": None}.items() <= unclosed.items()
+    kinds = {(row["family"], row["checks"]) for row in summary["rows"]}
+    assert kinds == {("all", "all"), ("partial_completion", "all"), ("all", "full")}
+
+
+def test_json_is_all_there_is_on_stdout(here: Path) -> None:
+    command = [sys.executable, "-m", "evalkit", "run", EXAMPLE, "-s", "gate", "--out", "r", "--json"]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == json.loads((here / "r" / "summary.json").read_text())
+    assert done.stdout == (here / "r" / "summary.json").read_text()
+
+
+def test_show_tells_the_episode_turn_by_turn(here: Path) -> None:
+    call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r", "--no-charts")
+    shown = call("show", "r", f"{EXAMPLE}/gate").output
+    assert "→ nudged: These items are still open: search, admin." in shown
+    assert "*** the oracle holds from here" in shown
+    assert "outcome: done/complete after 9 turns" in shown
+    assert call("show", "r", "1").output == shown
+    silent = call("show", "r", f"{EXAMPLE}/silence").output
+    assert "fell for: say (claim partial) at 2" in silent
+
+
+def test_report_writes_the_same_files_again(here: Path) -> None:
+    call("run", EXAMPLE, "-s", "gate", "--out", "r", "--no-charts")
+    before = {file.name: file.read_bytes() for file in (here / "r").glob("*.[cjm][sd]*")}
+    assert call("report", "r", "--no-charts").exit_code == 0
+    assert before == {file.name: file.read_bytes() for file in (here / "r").glob("*.[cjm][sd]*")}
+
+
+def test_charts_are_drawn_and_the_svg_is_the_same_each_time(here: Path) -> None:
+    call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r")
+    charts = here / "r" / "charts"
+    names = {file.name for file in charts.iterdir()}
+    assert {"outcomes.svg", "outcomes.png", "cost.svg", "heat-false-done.png"} <= names
+    before = {file.name: file.read_bytes() for file in charts.glob("*.svg")}
+    call("report", "r")
+    assert before == {file.name: file.read_bytes() for file in charts.glob("*.svg")}
+
+
+def test_scenarios(here: Path) -> None:
+    listed = call("scenarios", "list").output
+    assert EXAMPLE in listed
+    assert f"scenario: {EXAMPLE}" in call("scenarios", "show", EXAMPLE).output
+    assert call("scenarios", "new", "mine").exit_code == 0
+    assert call("scenarios", "check", "mine.yaml").output == "1 of 1 scenarios are sound\n"
+    assert call("scenarios", "new", "mine").exit_code == 2
+    assert call("run", "mine.yaml", "-s", "gate", "--no-charts").exit_code == 0
+    stuck = document([{"say": "No.", "claim": "blocked"}], accept=["done/complete"])
+    (here / "stuck.yaml").write_text(yaml.safe_dump(stuck))
+    failed = call("scenarios", "check", "stuck.yaml")
+    assert failed.exit_code == 1
+    assert "the ideal harness is not correct on it" in failed.output
+    assert "accepted: done/complete" in failed.output
+
+
+def test_the_schema_is_the_one_beside_the_library() -> None:
+    from evalkit.scenarios.suites import library_folder
+
+    assert call("scenarios", "schema").output == (library_folder() / "schema.json").read_text()
+
+
+def test_strategies(here: Path) -> None:
+    assert "gate" in call("strategies", "list").output
+    shown = call("strategies", "show", "gate").output
+    assert "acceptance() & verifier(sees='evidence'" in shown
+    assert "refusal       fallback  (not the default)" in shown
+    (here / "mine.py").write_text(
+        "from evalkit import Strategy, conditions as c\nmine = Strategy(done_when=c.acceptance(), nudges=1)\n"
+    )
+    assert "nudges        1  (not the default)" in call("strategies", "show", "mine:mine").output
+    run = call("run", EXAMPLE, "-s", "mine:mine", "-s", "gate", "--out", "r", "--no-charts")
+    assert run.exit_code == 0
+    assert "mine:mine" in run.output
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["run", "nowhere.yaml"], "evalkit: nowhere.yaml: cannot be read: No such file or directory"),
+        (["run", "bad.yaml"], "evalkit: bad.yaml:1: field 'family' is missing"),
+        (["run", "-s", "gaet"], "evalkit: unknown strategy 'gaet'; known: silence,"),
+        (["run", "--baseline", "gate", "-s", "silence"], "baseline 'gate' is not among the strategies"),
+        (["run", "--seeds", "0"], "evalkit: --seeds must be at least 1, got 0"),
+        (["run", "--resume", "gone"], "evalkit: gone: is no run folder"),
+        (
+            ["run", "event.yaml", "-s", "gate"],
+            "nothing to run: events: the reference loop has no notion of: compact",
+        ),
+        (["report", "gone"], "evalkit: gone: is no run folder"),
+        (["show", "gone", "1"], "evalkit: gone: is no run folder"),
+        (["strategies", "show", "gaet"], "evalkit: unknown strategy 'gaet'"),
+        (["scenarios", "show", "gone"], "no such file, folder or family"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(here: Path, words: list[str], message: str) -> None:
+    (here / "bad.yaml").write_text("scenario: x\n")
+    events = document([*PLAIN[:1], {"compact": True}, *PLAIN[1:]], scenario="events")
+    (here / "event.yaml").write_text(yaml.safe_dump(events))
+    result = call(*words)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert len(result.output.splitlines()) == 1
+    assert not (here / "reports").exists()
+
+
+def test_a_scenario_with_events_is_reported_and_the_others_run(here: Path) -> None:
+    events = document([*PLAIN[:1], {"crash": True}, *PLAIN[1:]], scenario="events")
+    plain = document(PLAIN, scenario="plain")
+    (here / "s.yaml").write_text(yaml.safe_dump_all([events, plain]))
+    result = call("run", "s.yaml", "-s", "gate", "--out", "r", "--no-charts")
+    assert result.exit_code == 0
+    assert "1 scenarios are not expressible here: events" in result.output
+    summary = json.loads((here / "r" / "summary.json").read_text())
+    assert summary["run"]["not_expressible"] == {"events": "the reference loop has no notion of: crash"}
+
+
+def test_a_custom_strategy_that_raises_harms_no_other(here: Path) -> None:
+    (here / "broken.py").write_text(
+        "from evalkit import Strategy, conditions as c\n"
+        "def boom(view): raise KeyError('gone')\n"
+        "broken = Strategy(done_when=c.when(boom))\n"
+    )
+    result = call("run", EXAMPLE, "-s", "broken:broken", "-s", "gate", "--out", "r", "--no-charts")
+    assert result.exit_code == 0
+    rows = json.loads((here / "r" / "summary.json").read_text())["rows"]
+    outcomes = {row["strategy"]: row["outcomes"] for row in rows if row["family"] == "all"}
+    assert outcomes["broken:broken"] == {"error/reachable": 1}
+    assert outcomes["gate"] == {"done/complete": 1}
+    assert "KeyError: 'gone'" in (here / "r" / "episodes.csv").read_text()
+
+
+def test_every_command_loads_and_has_help() -> None:
+    for name in COMMANDS:
+        assert call(name, "--help").exit_code == 0
+
+
+HEAVY = ("anthropic", "openai", "pandas", "matplotlib", "numpy", "scipy", "jsonschema", "rich", "mcp", "h11")
+
+
+def test_nothing_heavy_is_loaded_for_nothing() -> None:
+    program = (
+        "import sys, evalkit, evalkit.cli\n"
+        "from click.testing import CliRunner\n"
+        "assert CliRunner().invoke(evalkit.cli.main, ['--help']).exit_code == 0\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_help_is_quick() -> None:
+    def seconds(*words: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, *words], capture_output=True, check=True)
+        return time.perf_counter() - start
+
+    over = [seconds("-m", "evalkit", "--help") - seconds("-c", "pass") for _ in range(5)]
+    # The goal is 150 ms; a loaded machine gets twice that.
+    assert min(over) < 0.3, statistics.median(over)

@@ -1,0 +1,37 @@
+"""The world of items in memory."""
+
+from __future__ import annotations
+
+from tests.worlds.declarations import do, world
+
+
+def test_doing_a_forbidden_item_breaks_the_invariant() -> None:
+    target = world("items", forbidden=("secret",))
+    for item in ("first", "second", "third"):
+        do(target, item)
+    assert target.holds()
+    do(target, "secret")
+    assert not target.holds()
+    verdict = target.check("full")
+    assert (verdict.met, verdict.gaps, verdict.reason) == (False, 0, "an invariant is broken")
+    assert target.check("weak").met
+
+
+def test_weak_checks_are_the_first_half_rounded_up_or_as_declared() -> None:
+    assert world("items").weak == 0b011
+    assert world("items", weak_checks=("third",)).weak == 0b100
+    assert world("items", weak_checks=()).check("weak").met
+
+
+def test_reading_tells_open_from_done() -> None:
+    target = world("items")
+    assert target.call("read_item", {"item": "first"}).text == "first: open"
+    do(target, "first")
+    assert target.call("read_item", {"item": "first"}).text == "first: done"
+
+
+def test_doing_again_is_a_second_execution() -> None:
+    target = world("items")
+    do(target, "first")
+    do(target, "first")
+    assert target.effects == {"do_item first": 2}
