@@ -44,7 +44,7 @@ def command() -> None:
 def list_(suites: tuple[str, ...]) -> None:
     """The scenarios of SUITEs by family."""
     with one_line_errors():
-        scenarios = load_suites(suites)
+        scenarios = load_suites(suites or (str(library_folder()),))
     family = None
     for scenario in sorted(scenarios, key=lambda scenario: (scenario.family, scenario.name)):
         if scenario.family != family:
@@ -72,7 +72,7 @@ def check(suites: tuple[str, ...]) -> None:
     from evalkit.scoring.check import check_scenario
 
     with one_line_errors():
-        scenarios = load_suites(suites)
+        scenarios = load_suites(suites or (str(library_folder()),))
         known = {scenario.name: scenario for scenario in (*load_suites(()), *scenarios)}
     failed = 0
     for scenario in scenarios:

@@ -108,13 +108,21 @@ class StageInstruments:
         return self._stage.world.reads_done(item)
 
 
-def drive(mind: Mind, stage: Partner, *, pending: Turn | None = None, watch: Watcher | None = None) -> Ending:
+def drive(
+    mind: Mind,
+    stage: Partner,
+    *,
+    pending: Turn | None = None,
+    request: Request | None = None,
+    watch: Watcher | None = None,
+) -> Ending:
     """Run a mind to its ending. ``pending`` starts it at a turn that the stage has already delivered.
 
+    ``request`` is what it begins with or, with ``pending``, what that turn answered.
     Raises :class:`~evalkit.models.scripted.NeverEnds` where the stage's cap ends the run.
     """
     task = stage.task
-    request = Request(limit=stage.previous.limit)
+    request = request or Request(limit=stage.previous.limit)
     turn = stage.ask(request) if pending is None else pending
     while True:
         action, verdict = mind.turn(turn)

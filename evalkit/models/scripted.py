@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
 
 from evalkit.core.requests import Delivered, Request, Result, stimulus
@@ -26,6 +27,10 @@ class NeverEnds(Exception):
 
 class ToolFailed(Exception):
     """A tool of a user's world raised."""
+
+
+class Crashed(Exception):
+    """The script kills the harness here; what it knew outside of its memory is all that is left of it."""
 
 
 class Stage:
@@ -54,6 +59,10 @@ class Stage:
         self.path = ""
         #: How long the last answer, a fault, stays silent.
         self.stall_s = 0.0
+        #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
+        self.crashes = False
+        #: A crash that is due when so many more calls have run.
+        self._crash_after: int | None = None
         self._first = True
         self._idle = 0
         self._serial = 0
@@ -70,6 +79,8 @@ class Stage:
             trace.resolved(world.progress(), world.holds(), request)
         if self._late:
             self._land()
+        if self._crash_after is not None:
+            self._crash()
         self._idle += 1
         if self.turns >= self.cap or self._idle > IDLE_CAP:
             raise NeverEnds
@@ -85,6 +96,10 @@ class Stage:
             if request.text:
                 self.conversation += count_tokens(request.text)
         self.state, emitted = self.player.advance(self.state, moved, self.task.seed)
+        while emitted.event:
+            if self.crashes:
+                self._crash()
+            self.state, emitted = self.player.advance(self.state, None, self.task.seed)
         turn = emitted.turn
         self.path = emitted.path
         self.stall_s = emitted.stall_s
@@ -99,6 +114,7 @@ class Stage:
             turn = emitted.turn
         self._arms = emitted.arms
         self._children = emitted.children
+        self._crash_after = emitted.crash_after if self.crashes else None
         self._idle = 0
         self.faulted = False
         self.ran = {}
@@ -119,8 +135,17 @@ class Stage:
 
     # Tools
 
-    def run(self, call: Call) -> Result:
-        """Run a call of the last turn on the world; an unknown tool or broken arguments are an error."""
+    def _crash(self) -> None:
+        self._crash_after = None
+        raise Crashed
+
+    def run(self, call: Call, key: str | None = None) -> Result:
+        """Run a call of the last turn on the world; an unknown tool or broken arguments are an error.
+
+        ``key`` is the harness's own idempotency key, put in the place of the model's.
+        """
+        if self._crash_after == 0:
+            self._crash()
         turn = self.previous.turn
         if self.trace is not None and turn is not None:
             if turn.kind == "cut_off":
@@ -128,14 +153,19 @@ class Stage:
                 self.trace.orphan_calls += 1
             elif call not in turn.calls:
                 self.trace.orphan_calls += 1
+        arguments = call.arguments if key is None else _keyed(call.arguments, key)
         if self._arms or call.tool == DELEGATE_TOOL:
-            text, error = self._scripted(call)
+            text, error = self._scripted(call, arguments)
         else:
-            text, error = self._perform(call.tool, call.arguments)
+            text, error = self._perform(call.tool, arguments)
+        if self._crash_after is not None:
+            self._crash_after -= 1
+            if self._crash_after == 0:
+                self._crash()
         result = self.ran[call.id] = Result(call.id, text, error)
         return result
 
-    def _scripted(self, call: Call) -> tuple[str, bool]:
+    def _scripted(self, call: Call, arguments: str) -> tuple[str, bool]:
         """The answer to a call where the script has one of its own."""
         if call.tool == DELEGATE_TOOL:
             self._run_child(call)
@@ -146,7 +176,7 @@ class Stage:
         if arm is not None and arm.settles is not None:
             for tool, values in self.world.settle_calls(arm.settles, f"wait-{self._serial}"):
                 self.world.call(tool, values)
-        return self._replied(call.tool, call.arguments, arm.reply if arm else None)
+        return self._replied(call.tool, arguments, arm.reply if arm else None)
 
     def _run_child(self, call: Call) -> None:
         """Run the first child of these arguments that has not run; each delegate call has its own."""
@@ -213,6 +243,8 @@ class Stage:
         copy.world = self.world.fork()
         copy.ran = dict(self.ran)
         copy.trace = None
+        copy.crashes = False
+        copy._crash_after = None
         copy.cap = 1 << 60
         copy._idle = 0
         return copy
@@ -225,3 +257,9 @@ class Stage:
             # Which move a turn came from says what is in it; its ids and keys are not part of the state.
             pending = (self.path, turn.kind, tuple(call.id in self.ran for call in turn.calls))
         return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late
+
+
+def _keyed(arguments: str, key: str) -> str:
+    """A call's arguments with another key; broken ones stay as they are."""
+    values = parse_arguments(arguments)
+    return arguments if values is None else json.dumps({**values, "key": key})

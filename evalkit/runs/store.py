@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,7 @@ class Store:
                         ("schema", str(SCHEMA)),
                         ("recipe", msgspec.json.encode(recipe).decode()),
                         ("id", recipe.id),
+                        ("created", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())),
                     ],
                 )
                 base.executemany(
@@ -156,6 +158,12 @@ class Store:
         """How many cells are there."""
         (count,) = self.base.execute("select count(*) from episode").fetchone()
         return int(count)
+
+    @property
+    def created(self) -> str:
+        """When the run folder was made; the report's only figure that a seed does not fix."""
+        (row,) = list(self.base.execute("select value from meta where name = 'created'")) or [("",)]
+        return str(row[0])
 
     def rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         """The rows of a query over the view ``episodes``."""

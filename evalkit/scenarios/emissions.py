@@ -106,6 +106,10 @@ class Emission(msgspec.Struct, frozen=True):
     actions: tuple[str, ...] = ()
     #: The move as a cause of decisions.
     cause: str = ""
+    #: ``crash`` where the delivery is that event.
+    event: str = ""
+    #: The harness is killed when so many calls of the turn have run; None: it is not.
+    crash_after: int | None = None
 
 
 class Script:

@@ -51,7 +51,7 @@ def schema() -> dict[str, Any]:
         "additionalProperties": False,
     }
     outcomes = [f"{ending}/{truth}" for ending in ENDINGS[:5] for truth in TRUTHS]
-    persona = {
+    persona_type = {
         "type": "object",
         "properties": {"persona": {"enum": list(PERSONAS)}},
         "required": ["persona"],
@@ -70,7 +70,7 @@ def schema() -> dict[str, Any]:
             "task": {"$ref": "#/$defs/TaskSpec"},
             "limits": {"$ref": "#/$defs/Limits"},
             "world": {"$ref": "#/$defs/WorldSpec"},
-            "model": {"anyOf": [{"type": "array", "items": _MOVE, "minItems": 1}, persona]},
+            "model": {"anyOf": [{"type": "array", "items": _MOVE, "minItems": 1}, persona_type]},
             "accept": {"type": "array", "items": {"enum": outcomes}, "minItems": 1},
             "twin": text,
         },

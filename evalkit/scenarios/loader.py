@@ -18,6 +18,7 @@ from evalkit.scenarios.moves import (
     VERBS,
     AnyMove,
     CallMove,
+    CrashMove,
     DelegateMove,
     EitherMove,
     FinishMove,
@@ -46,7 +47,7 @@ _PATH = re.compile(r" - at `\$(?P<path>.*)`\Z")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`")
 #: What may stand in a ``turn``: moves that are one turn by themselves.
 _CHILD = frozenset(("call", "work", "undo", "say", "think", "empty", "finish"))
-_PARTS = _CHILD | {"tick", "output", "pause", "truncate", "refuse", "raw", "delegate"}
+_PARTS = _CHILD | {"tick", "output", "pause", "truncate", "refuse", "raw", "delegate", "crash"}
 
 
 def load_file(path: FilePath) -> list[Scenario]:
@@ -318,6 +319,8 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
     move: Any = _convert(source, path, VERBS[verb], value)
     if isinstance(move, TurnMove):
         inner = _moves(source, (*path, "turn"), move.turn, world, _PARTS)
+        if all(isinstance(part, CrashMove) for part in inner):
+            raise source.error((*path, "turn"), "a turn needs a move besides crash")
         return msgspec.structs.replace(move, turn=inner)
     if isinstance(move, RepeatMove):
         inner = _moves(source, (*path, "repeat", "do"), move.repeat.do, world, allowed)

@@ -10,11 +10,12 @@ import msgspec
 
 from evalkit.core.requests import Stimulus
 from evalkit.core.tasks import Offered, occurs_whole
-from evalkit.core.turns import make_turn
+from evalkit.core.turns import Call, make_turn
 from evalkit.scenarios.emissions import Emission, Script, emission, labelled, merge
 from evalkit.scenarios.moves import (
     AnyMove,
     BackgroundMove,
+    CrashMove,
     EitherMove,
     EmptyMove,
     FaultMove,
@@ -155,6 +156,9 @@ class _Play:
             return Emission(turn, self.label, self.path, stall_s=move.fault.stall_s or 0.0)
         if isinstance(move, BackgroundMove):
             return Emission(make_turn((), "in_progress", native="in_progress"), self.label, self.path)
+        if isinstance(move, CrashMove):
+            return Emission(make_turn((), "failed", native="crash"), self.label, self.path, event="crash")
+        crash_after = None
         if isinstance(move, WorkMove):
             items = targets if move.parallel else (targets[step],)
             part = script.work(items, ticks=move.ticks, reply=move.reply)
@@ -163,6 +167,9 @@ class _Play:
         elif isinstance(move, TurnMove):
             parts = []
             for inner in move.turn:
+                if isinstance(inner, CrashMove):
+                    crash_after = sum(isinstance(block, Call) for part in parts for block in part.blocks)
+                    continue
                 if isinstance(inner, WorkMove):
                     items = script.work_items(inner, attempted)
                     inner_part = script.work(items, ticks=inner.ticks, reply=inner.reply)
@@ -177,7 +184,8 @@ class _Play:
             part = script.part(move, attempted)
         if move.stop is not msgspec.UNSET:
             part = labelled(part, move.stop)
-        return emission(part, self.label, self.path, script.tools)
+        made = emission(part, self.label, self.path, script.tools)
+        return made if crash_after is None else msgspec.structs.replace(made, crash_after=crash_after)
 
 
 def _depends(move: Move) -> bool:

@@ -9,6 +9,9 @@ from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 
+#: Families for many seeds, which are run when they are asked for.
+APART = ("populations",)
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -19,13 +22,16 @@ def library_folder() -> Path:
 
 
 def load_suites(names: Iterable[str] = ()) -> list[Scenario]:
-    """The scenarios of suites, in order of place and name; without names the shipped library.
+    """The scenarios of suites, in order of place; without names the shipped library but for populations.
 
     ScenarioError for a suite that is no file, folder or family, and for a name that two scenarios have.
     """
     found: dict[str, Scenario] = {}
-    for suite in names or (str(library_folder()),):
+    folder = str(library_folder())
+    for suite in names or (folder,):
         for scenario in _load(suite):
+            if suite == folder and not names and scenario.family in APART:
+                continue
             other = found.setdefault(scenario.name, scenario)
             if (other.place, other.digest) != (scenario.place, scenario.digest):
                 raise ScenarioError(

@@ -14,7 +14,7 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
 from evalkit.scoring.check import check_scenario
 
-LIBRARY = load_suites()
+LIBRARY = load_suites((str(library_folder()),))
 KNOWN = {scenario.name: scenario for scenario in LIBRARY}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from evalkit import worlds
@@ -9,7 +11,7 @@ from evalkit.worlds import WorldError, world_class, world_kinds
 
 
 @pytest.fixture
-def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+def plugins(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     found = {
         "missing": "no_such_module:World",
         "nameless": "evalkit.worlds.items:NoSuchWorld",
@@ -18,6 +20,8 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
         "mine": "evalkit.worlds.items:ItemsWorld",
     }
     monkeypatch.setattr(worlds, "_plugins", lambda: found)
+    world_class.cache_clear()
+    yield
     world_class.cache_clear()
 
 
