@@ -171,6 +171,26 @@ def test_a_custom_strategy_that_raises_harms_no_other(here: Path) -> None:
     assert "KeyError: 'gone'" in (here / "r" / "episodes.csv").read_text()
 
 
+def test_doctor_says_what_is_there(here: Path) -> None:
+    result = call("doctor")
+    assert result.exit_code == 0
+    for word in (
+        "matplotlib",
+        "worlds       items, ledger, inbox, repo, files",
+        "_EVALKIT_COMPLETE=bash_source",
+    ):
+        assert word in result.output
+
+
+def test_words_are_completed(here: Path) -> None:
+    done = subprocess.run(
+        [Path(sys.executable).parent / "evalkit"],
+        env={"_EVALKIT_COMPLETE": "bash_complete", "COMP_WORDS": "evalkit sc", "COMP_CWORD": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == "plain,scenarios\n"
+
+
 def test_every_command_loads_and_has_help() -> None:
     for name in COMMANDS:
         assert call(name, "--help").exit_code == 0

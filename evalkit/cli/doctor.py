@@ -1,0 +1,93 @@
+"""``evalkit doctor``."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+from evalkit import __version__
+
+#: distribution: (what it is for, what to do without it)
+PACKAGES: dict[str, tuple[str, str]] = {
+    "matplotlib": ("charts", "pip install 'evalkit[report]'"),
+    "jinja2": ("the HTML report", "pip install 'evalkit[report]'"),
+    "pandas": ("reports on large runs", "pip install 'evalkit[report]'"),
+    "anthropic": ("live models, SDK driver", "pip install 'evalkit[live]'"),
+    "openai": ("live models, SDK driver", "pip install 'evalkit[live]'"),
+    "vcrpy": ("recording and replay", "pip install 'evalkit[live]'"),
+    "h11": ("the scripted model server", "pip install 'evalkit[server]'"),
+    "mcp": ("the world's tools by MCP", "pip install 'evalkit[server]'"),
+    "distributed": ("runs beyond one machine", "pip install 'evalkit[dask]'"),
+    "pytest": ("the repo world, the pytest plugin", "pip install pytest"),
+}
+#: program: (what it is for, what to do without it)
+PROGRAMS: dict[str, tuple[str, str]] = {
+    "git": ("the repo world", "install git"),
+    "uv": ("harness environments", "pip install uv"),
+    "node": ("harnesses in Node", "install Node.js 20 or newer"),
+}
+
+
+@click.command()
+def command() -> None:
+    """What is installed, what is missing, what to do. Exit 1 where what evalkit needs is missing."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    click.echo(f"evalkit {__version__}, Python {python}")
+    missing = _packages() + _programs()
+    _library()
+    _completion()
+    if sys.version_info < (3, 11):
+        click.echo("Python 3.11 or newer is needed")
+        raise click.exceptions.Exit(1)
+    click.echo("nothing is missing" if not missing else f"{missing} optional parts are missing")
+
+
+def _line(name: str, found: str | None, use: str, remedy: str) -> int:
+    state = found or "missing"
+    click.echo(f"  {name:<12} {state:<14} {use}" + ("" if found else f": {remedy}"))
+    return found is None
+
+
+def _packages() -> int:
+    click.echo("packages")
+    missing = 0
+    for name, (use, remedy) in PACKAGES.items():
+        try:
+            found: str | None = version(name)
+        except PackageNotFoundError:
+            found = None
+        missing += _line(name, found, use, remedy)
+    return missing
+
+
+def _programs() -> int:
+    click.echo("programs")
+    return sum(
+        _line(name, "found" if shutil.which(name) else None, use, remedy)
+        for name, (use, remedy) in PROGRAMS.items()
+    )
+
+
+def _library() -> None:
+    from evalkit.scenarios.suites import library_folder
+    from evalkit.strategies.library import strategy_names
+    from evalkit.worlds import world_kinds
+
+    files = sum(1 for _ in library_folder().rglob("*.yaml"))
+    click.echo("library")
+    click.echo(f"  scenarios    {files} files in {library_folder()}")
+    click.echo(f"  worlds       {', '.join(world_kinds())}")
+    click.echo(f"  strategies   {', '.join(strategy_names())}")
+
+
+def _completion() -> None:
+    click.echo("completion of words, for your shell's start-up file")
+    for shell, line in (
+        ("bash", 'eval "$(_EVALKIT_COMPLETE=bash_source evalkit)"'),
+        ("zsh", 'eval "$(_EVALKIT_COMPLETE=zsh_source evalkit)"'),
+        ("fish", "_EVALKIT_COMPLETE=fish_source evalkit | source"),
+    ):
+        click.echo(f"  {shell:<12} {line}")
