@@ -10,9 +10,20 @@ import click
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evalkit.cli.run", "Run scenarios against strategies and write a run folder."),
     "report": ("evalkit.cli.report", "Write the report of a run again."),
+    "compare": ("evalkit.cli.compare", "Compare two runs: what changed, and why."),
+    "baseline": ("evalkit.cli.baseline", "Print a run's baseline for the gate."),
+    "gate": ("evalkit.cli.gate", "Hold a run against a baseline; exit 1 on a regression."),
+    "plan": ("evalkit.cli.plan", "How many scenarios and seeds a comparison needs."),
     "show": ("evalkit.cli.show", "Show one episode, turn by turn."),
+    "judge": ("evalkit.cli.judge", "Judge recorded runs, and what strategies would have done."),
+    "transcripts": ("evalkit.cli.transcripts", "List and show recorded runs; make scenarios of them."),
     "scenarios": ("evalkit.cli.scenarios", "List, show and check scenarios."),
+    "task": ("evalkit.cli.task", "Queue, work on, close and answer tasks of the durable worker."),
+    "hook": ("evalkit.cli.hook", "A Stop hook: block a stop while items are open."),
     "strategies": ("evalkit.cli.strategies", "List and show strategies."),
+    "cassettes": ("evalkit.cli.cassettes", "List, show and check recordings."),
+    "harnesses": ("evalkit.cli.harnesses", "List harnesses, set them up, try them."),
+    "doctor": ("evalkit.cli.doctor", "What is installed, what is missing, what to do."),
 }
 
 

@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 import click
 
+from evalkit.harnesses.manifest import ManifestError
+from evalkit.models.cassettes import CassetteError
+from evalkit.runs.medium import MediumError
 from evalkit.runs.plan import PlanError
 from evalkit.runs.store import RunError
 from evalkit.scenarios.yaml_source import ScenarioError
@@ -27,5 +30,5 @@ def one_line_errors() -> Iterator[None]:
     """Turn what is wrong with a user's input into one line on standard error."""
     try:
         yield
-    except (PlanError, RunError, ScenarioError, StrategyError) as error:
+    except (CassetteError, ManifestError, MediumError, PlanError, RunError, ScenarioError, StrategyError) as error:
         raise UsageProblem(" ".join(str(error).split())) from None

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import REPORTS, find_run
 from evalkit.cli.progress import progress_of
+from evalkit.cli.setting_up import set_up_all
+from evalkit.models.spending import LimitReached
 from evalkit.runs.engine import default_workers
+from evalkit.runs.medium import Medium, note_recording, replay_medium
 from evalkit.runs.plan import Plan, changes_since, make_plan, plan_from
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store
 from evalkit.scenarios.suites import load_suites
-from evalkit.strategies.library import strategy_names
+from evalkit.strategies.assumed import with_sweeps
+from evalkit.strategies.library import find_strategy, strategy_names
 
 
 @click.command()
@@ -27,23 +32,57 @@ from evalkit.strategies.library import strategy_names
     multiple=True,
     help="A strategy: preset, entry point, module:name or YAML file. Repeatable; without it, all presets.",
 )
+@click.option(
+    "--harness",
+    "harnesses",
+    multiple=True,
+    help="A harness: shipped name, folder with harness.toml, program or module:function. Repeatable.",
+)
 @click.option("--seeds", default=1, show_default=True, help="Seeds of scenarios that have choices.")
+@click.option(
+    "--sweep",
+    is_flag=True,
+    help="Run each strategy with a verifier also with assumed error rates of it; use with --seeds.",
+)
 @click.option("--baseline", help="The strategy that the others are compared with.")
 @click.option("--workers", type=click.IntRange(1), help="Processes; without it, one for each core.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The run folder.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted.")
+@click.option(
+    "--model", default="scripted", show_default=True, help="scripted, or PROVIDER:NAME of a live one."
+)
+@click.option(
+    "--dialect",
+    type=click.Choice(["anthropic", "responses", "chat"]),
+    help="Take the scripted model over the wire.",
+)
+@click.option("--stream", "streamed", is_flag=True, help="Ask for streamed answers.")
+@click.option("--record", type=click.Path(file_okay=False), help="Keep the exchanges in this folder.")
+@click.option(
+    "--replay", type=click.Path(file_okay=False), help="Play the exchanges of this folder; no network."
+)
+@click.option("--base-url", help="Where the live model is, if not at its provider.")
+@click.option("--fallback-model", "fallback", help="The live model that refusals are taken to.")
+@click.option("--max-usd", type=float, help="Hard spending limit of a live run, in US dollars.")
+@click.option("--max-tokens", type=int, help="Hard spending limit of a live run, in tokens.")
+@click.option(
+    "--probe", type=click.IntRange(1), help="Turns in which a live run may prove that it was reachable."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout and nothing else.")
 @click.option("--charts/--no-charts", default=True, help="Draw the charts.")
 def command(
     suites: tuple[str, ...],
     strategies: tuple[str, ...],
+    harnesses: tuple[str, ...],
     seeds: int,
+    sweep: bool,
     baseline: str | None,
     workers: int | None,
     out: Path | None,
     resume: str | None,
     as_json: bool,
     charts: bool,
+    **over: Any,
 ) -> None:
     """Run SUITEs (YAML files, folders or families; without one, the shipped library) and report.
 
@@ -51,29 +90,54 @@ def command(
     """
     with one_line_errors():
         if resume is not None:
-            if suites or strategies or out or baseline:
+            if suites or strategies or harnesses or sweep or out or baseline:
                 raise UsageProblem("--resume takes a run as it was planned: no suite, strategy or --out")
             plan, store = _resumed(resume, quiet=as_json)
         else:
-            plan = _planned(suites, strategies, seeds, baseline)
+            medium = Medium(**{**over, "probe": over["probe"] or 0})
+            if medium.replay is not None:
+                medium, origin = replay_medium(Path(medium.replay))
+                suites, strategies = suites or origin.scenarios, strategies or origin.strategies
+                seeds = max(seeds, origin.seeds)
+            names = strategies or (() if harnesses else strategy_names())
+            if sweep:
+                names = with_sweeps({name: find_strategy(name) for name in names})
+            plan = _planned(suites, names, seeds, baseline, medium, harnesses)
+            names = tuple(entry.name for entry in plan.recipe.entries)
+            note_recording(medium, names, tuple(plan.recipe.strategies), seeds)
+            set_up_all(harnesses)
             folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), plan.recipe.id)
             store = Store.create(folder, plan.recipe)
         try:
             with progress_of(plan.episodes(), quiet=as_json) as progress:
-                run_plan(plan, store, workers or default_workers(), progress)
+                alone = plan.recipe.medium.alone
+                run_plan(plan, store, 1 if alone else workers or default_workers(), progress)
+        except LimitReached as error:
+            click.echo(
+                f"evalkit: stopped at {error}; go on with: evalkit run --resume {store.folder}", err=True
+            )
+            _report(store, as_json=as_json, charts=charts)
+            raise click.exceptions.Exit(1) from None
         except KeyboardInterrupt:
             click.echo(f"\ninterrupted; go on with: evalkit run --resume {store.folder}", err=True)
             raise click.exceptions.Exit(130) from None
         _report(store, as_json=as_json, charts=charts)
 
 
-def _planned(suites: tuple[str, ...], strategies: tuple[str, ...], seeds: int, baseline: str | None) -> Plan:
+def _planned(
+    suites: tuple[str, ...],
+    strategies: tuple[str, ...],
+    seeds: int,
+    baseline: str | None,
+    medium: Medium,
+    harnesses: tuple[str, ...] = (),
+) -> Plan:
     scenarios = load_suites(suites)
     sources = {
         place: Path(place).read_text(encoding="utf-8")
         for place in dict.fromkeys(scenario.place for scenario in scenarios)
     }
-    plan = make_plan(scenarios, sources, strategies or strategy_names(), seeds, baseline)
+    plan = make_plan(scenarios, sources, strategies, seeds, baseline, medium, harnesses)
     if not plan.episodes():
         why = "; ".join(f"{name}: {text}" for name, text in plan.recipe.not_expressible.items())
         raise UsageProblem(f"nothing to run: {why or 'no scenario'}")

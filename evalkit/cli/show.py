@@ -6,6 +6,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
+from evalkit.reports.kept import FLAGS, figures_text
 from evalkit.runs.plan import plan_from
 from evalkit.runs.store import RunError, Store
 
@@ -15,13 +16,24 @@ from evalkit.runs.store import RunError, Store
 @click.argument("episode")
 def command(run: str, episode: str) -> None:
     """Show EPISODE of RUN turn by turn: its number, or SCENARIO/STRATEGY[/SEED]."""
+    from evalkit.reports.kept import kept_text
     from evalkit.reports.transcript import replay, transcript_text
+    from evalkit.runs.traces import read_trace
 
     with one_line_errors():
         store = open_run(run)
         cell, scenario, contender, seed, outcome = _find(store, episode)
+        kept = read_trace(store.folder, cell) if store.recipe.contenders[contender].foreign else None
         plan = plan_from(store.recipe)
+        row = _figures(store, cell) if kept is not None else ""
         store.close()
+    if kept is not None:
+        scene = plan.scenarios[scenario]
+        click.echo(f"episode {cell}")
+        click.echo(kept_text(kept, scene.name, len(scene.world.items), row), nl=False)
+        return
+    if store.recipe.contenders[contender].foreign:
+        raise UsageProblem(f"episode {episode!r}: no record of it was kept")
     transcript = replay(plan.scenarios[scenario], plan.strategies[contender], seed)
     click.echo(f"episode {cell}")
     click.echo(transcript_text(transcript), nl=False)
@@ -38,6 +50,8 @@ def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
         rows = list(store.rows(f"{query} where cell = ?", (int(episode),)))
     else:
         parts = episode.split("/")
+        if len(parts) > 3:
+            parts = _around_path(parts)
         if len(parts) not in (2, 3) or (len(parts) == 3 and not parts[2].isdigit()):
             raise UsageProblem(f"episode {episode!r}: expected a number or SCENARIO/STRATEGY[/SEED]")
         rows = list(
@@ -50,3 +64,16 @@ def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
         raise RunError(f"episode {episode!r} is not in {store.folder}; see its episodes.csv")
     cell, scenario, contender, seed, outcome = rows[0][:5]
     return cell, scenario, contender, seed, outcome
+
+
+def _around_path(parts: list[str]) -> list[str]:
+    """The parts of an episode's name where the harness is a path, which has slashes of its own."""
+    seed = parts[-1:] if parts[-1].isdigit() else []
+    return [parts[0], "/".join(parts[1 : len(parts) - len(seed)]), *seed]
+
+
+def _figures(store: Store, cell: int) -> str:
+    """What the store has of an episode, in two lines."""
+    columns = (*FLAGS, "outcome", "native", "turns", "tokens", "correct", "causes", "note", "honest_report")
+    (values,) = list(store.rows(f"select {', '.join(columns)} from episodes where cell = ?", (cell,)))
+    return figures_text(dict(zip(columns, values, strict=True)))

@@ -28,6 +28,17 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     claim: str
 
 
+def is_decision(turn: Turn, offered: Offered) -> bool:
+    """Whether a turn is an end of turn without client calls, a finish call, an agreed keyword."""
+    if turn.kind not in ("content", "unknown"):
+        return False
+    if not turn.calls:
+        return True
+    if offered.finish and any(call.tool == FINISH_TOOL for call in turn.calls):
+        return True
+    return offered.keyword is not None and occurs_whole(offered.keyword, turn.text)
+
+
 class Trace:
     """The observer of one episode. ``delivered`` and ``resolved`` are called in turn."""
 
@@ -43,8 +54,9 @@ class Trace:
         self.orphan_calls = 0
         self.ran_cut_off_call = False
         self.stops: dict[str, int] = {}
-        #: Turns and tokens up to the first decision at which the oracle held.
+        #: Turns and tokens up to the first decision at which the oracle held, since the user's last message.
         self.complete_at: tuple[int, int] | None = None
+        self.max_excess = (0, 0)
         #: Turns and tokens when the third fruitless nudge in a row was sent; None where progress followed.
         self.nudged_out: tuple[int, int] | None = None
         self.ever_held = False
@@ -74,15 +86,21 @@ class Trace:
         self.stops[turn.stop] = self.stops.get(turn.stop, 0) + 1
 
     def is_decision(self, turn: Turn) -> bool:
-        """An end of turn without client calls, a finish call, an agreed keyword."""
-        if turn.kind not in ("content", "unknown"):
-            return False
-        if not turn.calls:
-            return True
-        if self.offered.finish and any(call.tool == FINISH_TOOL for call in turn.calls):
-            return True
-        keyword = self.offered.keyword
-        return keyword is not None and occurs_whole(keyword, turn.text)
+        """Whether a turn is a decision with the channels offered."""
+        return is_decision(turn, self.offered)
+
+    def user_wrote(self) -> None:
+        """The user asked for more turns: those after finished work are counted anew."""
+        self.max_excess = self.excess
+        self.complete_at = None
+
+    @property
+    def excess(self) -> tuple[int, int]:
+        """The most turns and tokens after a first decision at which the oracle held, by the user's messages."""
+        if self.complete_at is None:
+            return self.max_excess
+        turns, tokens = self.turns - self.complete_at[0], self.tokens - self.complete_at[1]
+        return max(self.max_excess, (turns, tokens))
 
     def resolved(self, settled: int, held: bool, request: Request) -> None:
         """The last turn was answered by ``request``; ``settled`` counts the settled items."""
@@ -124,7 +142,7 @@ class Trace:
             self._decide(turn, held, ending)
 
     def _progress(self, turn: Turn, settled: int, held: bool) -> bool:
-        decision = self.is_decision(turn)
+        decision = is_decision(turn, self.offered)
         if settled > self.best:
             self.best = settled
             self._stretch = 0

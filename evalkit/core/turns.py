@@ -106,7 +106,7 @@ def parse_arguments(arguments: str) -> Mapping[str, Any] | None:
     """
     try:
         value = _decode_object(arguments)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
     return value if type(value) is dict else None
 

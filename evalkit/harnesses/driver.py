@@ -7,18 +7,20 @@ wire (last request, results of the current turn) and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evalkit.core.decisions import Action, End, Ending, Reissue, Reject, Resend, RunTools, Send, Verdict
+from evalkit.core.events import Event, with_words
 from evalkit.core.prices import cost
 from evalkit.core.requests import FALLBACK_MODEL, Delivered, Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
-from evalkit.harnesses.loop import Loop, State, on_results, on_turn, start
-from evalkit.models.scripted import OWN_TOOLS, Stage
+from evalkit.harnesses.loop import Loop, State, on_event, on_results, on_turn, start
+from evalkit.models.scripted import OWN_TOOLS
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import Instruments
+from evalkit.worlds import World
 
 NOT_RUN = "not run: the turn was cut off or not accepted"
 RECORDED = "recorded"
@@ -37,6 +39,23 @@ class Mind(Protocol):
     def results(self, ran: tuple[Ran, ...]) -> None:
         """Take note of calls that were run."""
 
+    def event(self, event: Event) -> None:
+        """Take note of what happened from outside, before the next request is made."""
+
+
+@runtime_checkable
+class Outside(Protocol):
+    """What happens around a run; a partner that has it tells the driver."""
+
+    @property
+    def eventful(self) -> bool: ...
+
+    def happens(self, request: Request) -> tuple[Event, ...]:
+        """What happens before a request is made."""
+
+    def after(self, ending: Ending, request: Request) -> tuple[Event, ...]:
+        """What happens after the harness has ended, where its user then writes; nothing where nobody does."""
+
 
 class Partner(Protocol):
     """What a mind is driven against: the stage itself, or one at the other end of a wire."""
@@ -52,6 +71,23 @@ class Partner(Protocol):
         """Run a call of the last turn on the world."""
 
 
+class Place(Protocol):
+    """Where the reference loop measures: the world, and what the run has used."""
+
+    @property
+    def world(self) -> World: ...
+    @property
+    def task(self) -> Task: ...
+    @property
+    def previous(self) -> Delivered: ...
+    @property
+    def tokens(self) -> int: ...
+    @property
+    def input_tokens(self) -> int: ...
+    @property
+    def output_tokens(self) -> int: ...
+
+
 #: Told of each turn with its action, verdict and results, for whoever shows a run.
 Watcher = Callable[[Turn, Action, "Verdict | None", "tuple[Result, ...]"], None]
 
@@ -60,11 +96,11 @@ class LoopMind:
     """The reference loop: a strategy, its state, and the instruments it measures with."""
 
     def __init__(
-        self, strategy: Strategy, task: Task, stage: Stage, instruments: Instruments | None = None
+        self, strategy: Strategy, task: Task, place: Place, instruments: Instruments | None = None
     ) -> None:
         self.loop = Loop(strategy, task)
         self.state: State = start(strategy, task)
-        self.instruments = instruments or StageInstruments(stage)
+        self.instruments = instruments or StageInstruments(place)
 
     def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
         try:
@@ -79,33 +115,39 @@ class LoopMind:
         except Exception as error:
             raise StrategyFailed(f"{type(error).__name__}: {error}") from error
 
+    def event(self, event: Event) -> None:
+        try:
+            self.state = on_event(self.loop, self.state, event)
+        except Exception as error:
+            raise StrategyFailed(f"{type(error).__name__}: {error}") from error
+
 
 class StageInstruments:
-    """What the reference loop can measure of an episode in process."""
+    """What the reference loop can measure where it runs."""
 
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
+    def __init__(self, place: Place) -> None:
+        self._place = place
 
     @property
     def tokens(self) -> int:
-        return self._stage.tokens
+        return self._place.tokens
 
     @property
     def usd(self) -> float:
-        return cost(self._stage.input_tokens, self._stage.output_tokens)
+        return cost(self._place.input_tokens, self._place.output_tokens)
 
     @property
     def last_turn(self) -> Turn | None:
-        return self._stage.previous.turn
+        return self._place.previous.turn
 
     def checks(self) -> Verdict:
-        return self._stage.world.check(self._stage.task.checks)
+        return self._place.world.check(self._place.task.checks)
 
     def artifact(self) -> bool:
-        return self._stage.world.artifact()
+        return self._place.world.artifact()
 
     def replays(self, item: str) -> bool:
-        return self._stage.world.reads_done(item)
+        return self._place.world.reads_done(item)
 
 
 def drive(
@@ -118,12 +160,19 @@ def drive(
 ) -> Ending:
     """Run a mind to its ending. ``pending`` starts it at a turn that the stage has already delivered.
 
-    ``request`` is what it begins with or, with ``pending``, what that turn answered.
+    ``request`` is what it begins with or, with ``pending``, what that turn answered. Where the user writes after
+    the mind has ended, the run goes on, and its last ending counts.
     Raises :class:`~evalkit.models.scripted.NeverEnds` where the stage's cap ends the run.
     """
     task = stage.task
     request = request or Request(limit=stage.previous.limit)
-    turn = stage.ask(request) if pending is None else pending
+    outside = stage if isinstance(stage, Outside) and stage.eventful else None
+    if pending is None:
+        if outside is not None:
+            request = _told(mind, outside.happens(request), request)
+        turn = stage.ask(request)
+    else:
+        turn = pending
     while True:
         action, verdict = mind.turn(turn)
         if isinstance(action, RunTools):
@@ -135,9 +184,37 @@ def drive(
         if watch is not None:
             watch(turn, action, verdict, tuple(stage.ran.values()))
         if isinstance(action, End):
-            return action.ending
-        request = next_request(action, stage, request)
+            if outside is None:
+                return action.ending
+            further = resumed(turn, stage, request)
+            events = outside.after(action.ending, further)
+            if not events:
+                return action.ending
+            request = _told(mind, events, further)
+        else:
+            request = next_request(action, stage, request)
+            if outside is not None:
+                request = _told(mind, outside.happens(request), request)
         turn = stage.ask(request)
+
+
+def _told(mind: Mind, events: tuple[Event, ...], request: Request) -> Request:
+    """Tell a mind what happened; the request with the user's words."""
+    for event in events:
+        mind.event(event)
+    return with_words(request, events)
+
+
+def resumed(turn: Turn, stage: Partner, last: Request) -> Request:
+    """What a harness that has ended asks with when its user writes again.
+
+    A paused, cut-off or refused turn is left out, and a request that failed is made again.
+    """
+    if turn.kind in ("failed", "in_progress"):
+        return last
+    if turn.kind in ("pause", "cut_off", "refusal"):
+        return Request(limit=last.limit)
+    return Request(turn, answers(turn, stage), None, last.limit)
 
 
 def run_call(stage: Partner, task: Task, call: Call) -> Ran:

@@ -1,4 +1,4 @@
-"""The loop as two pure functions: ``on_turn`` decides, ``on_results`` remembers.
+"""The loop as pure functions: ``on_turn`` decides, ``on_results`` and ``on_event`` remember.
 
 The state is one immutable, hashable value: no messages, reasons, call ids or order of calls in it. Whoever
 drives the loop (in process, over an SDK, the explorer) carries out the actions.
@@ -24,6 +24,7 @@ from evalkit.core.decisions import (
     Send,
     Verdict,
 )
+from evalkit.core.events import Compacts, Event, UserWrites
 from evalkit.core.tasks import FINISH_TOOL, Limits, Task, occurs_whole
 from evalkit.core.turns import Call, Finish, Text, Turn, read_finish
 from evalkit.strategies.folds import Ran, looks_at_turns
@@ -38,6 +39,8 @@ _THEN: dict[str, EndingKind] = {
     "limit": "limit",
     "error": "error",
 }
+#: The events that the reference loop has a notion of. A crash needs a memory outside of the process.
+NOTIONS = frozenset(("user", "compact", "approve"))
 #: Counters stop here where a strategy has no cap to compare them with.
 SATURATED = 1_000_000
 
@@ -49,7 +52,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
     ``resends``, ``cut_offs``, ``refusals``, ``faults`` are in a row. ``ran`` says that the calls of the
     current turn were run. ``acted`` are the logical actions that succeeded. ``guard`` is what the loop guard
     blocked for last. ``skips`` are the ids that the last finish skipped, ``excused`` says that it gave a
-    reason. ``folds`` are the strategy's memory.
+    reason. ``folds`` are the strategy's memory. ``leaving`` is 1 when the user is gone after the next turn, 2
+    when that turn has come.
     """
 
     turns: int = 0
@@ -66,6 +70,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
     skips: tuple[str, ...] = ()
     excused: bool = False
     folds: tuple[Hashable, ...] = ()
+    leaving: int = 0
 
 
 def start(strategy: Strategy, task: Task) -> State:
@@ -195,7 +200,28 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
         skips,
         excused,
         folds,
+        state.leaving,
     )
+
+
+def on_event(loop: Loop, state: State, event: Event) -> State:
+    """The state when something happened from outside.
+
+    A compaction erases what only the conversation held; an approval is the world's. A user's message changes
+    nothing of what was counted, but when the user leaves the next turn is the last.
+    """
+    if isinstance(event, Compacts):
+        forget = [getattr(fold, "after_compaction", None) for fold in loop.folds]
+        return _replace(
+            state,
+            folds=tuple(
+                memory if forgets is None else forgets(memory, loop.task)
+                for forgets, memory in zip(forget, state.folds, strict=True)
+            ),
+        )
+    if isinstance(event, UserWrites) and event.closes:
+        return _replace(state, leaving=1)
+    return state
 
 
 def _skips(told: Finish | None) -> tuple[tuple[str, ...], bool]:
@@ -253,6 +279,7 @@ def _counted(loop: Loop, state: State, turn: Turn) -> State:
         skips,
         excused,
         folds,
+        2 if state.leaving else 0,
     )
 
 
@@ -422,7 +449,7 @@ def _limit(loop: Loop, state: State, instruments: Instruments) -> str:
         return "max_tokens"
     if limits.usd is not None and instruments.usd >= limits.usd:
         return "max_usd"
-    return ""
+    return "user_gone" if state.leaving == 2 else ""
 
 
 def _run_out(loop: Loop, state: State, view: View, native: str) -> Step:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 
+from evalkit.core.decisions import Ending
+from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
 from evalkit.core.requests import Delivered, Request, Result, stimulus
-from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Task
-from evalkit.core.traces import Trace
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Task
+from evalkit.core.traces import Trace, is_decision
 from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, freshen
 from evalkit.scenarios.moves import Reply
@@ -69,6 +71,23 @@ class Stage:
         self._arms: tuple[Arm, ...] = ()
         self._children: tuple[Child, ...] = ()
         self._late: tuple[tuple[int, str, str], ...] = ()
+        self._prompt_tokens = prompt_tokens
+        #: Words that the user has for the next end of turn, and whether the user has gone.
+        self._waiting: tuple[UserWrites, ...] = ()
+        self._gone = False
+        self._wrote = False
+        #: What happened to the run from outside, with the number of turns it came after.
+        self.happened: tuple[tuple[int, Event], ...] = ()
+
+    @property
+    def eventful(self) -> bool:
+        """Whether anything may happen to the harness from outside, crashes aside."""
+        return self.player.eventful
+
+    @property
+    def offered(self) -> Offered:
+        """The channels that the harness offers the model."""
+        return self.player.script.offered
 
     def ask(self, request: Request) -> Turn:
         """The model's answer: a turn, or one of kind ``failed`` or ``in_progress`` that is not a turn."""
@@ -77,6 +96,10 @@ class Stage:
         if trace is not None and trace.last is not None:
             world = self.world
             trace.resolved(world.progress(), world.holds(), request)
+        if self._wrote:
+            self._wrote = False
+            if trace is not None:
+                trace.user_wrote()
         if self._late:
             self._land()
         if self._crash_after is not None:
@@ -97,8 +120,10 @@ class Stage:
                 self.conversation += count_tokens(request.text)
         self.state, emitted = self.player.advance(self.state, moved, self.task.seed)
         while emitted.event:
-            if self.crashes:
+            if emitted.happens is None and self.crashes:
                 self._crash()
+            if isinstance(emitted.happens, Approves):
+                self.world.approve(emitted.happens.items)
             self.state, emitted = self.player.advance(self.state, None, self.task.seed)
         turn = emitted.turn
         self.path = emitted.path
@@ -132,6 +157,77 @@ class Stage:
                 called[action] = called.get(action, 0) + 1
         self.conversation = conversation + turn.tokens
         return turn
+
+    # Events
+
+    def happens(self, request: Request) -> tuple[Event, ...]:
+        """What happens before a request is made. Words of the user's are to be added to it.
+
+        The user writes between turns, or waits for an end of turn; the model's move before an event is over
+        when the request, the words included, gets past it.
+        """
+        turn = self.previous.turn
+        ended = turn is None or is_decision(turn, self.offered)
+        released: tuple[Event, ...] = self._waiting if ended else ()
+        state, found, waiting = self._through_events(request, released, ended=ended)
+        self._commit(state, found, waiting if ended else (*self._waiting, *waiting))
+        return found
+
+    def after(self, ending: Ending, request: Request) -> tuple[Event, ...]:
+        """What happens after a harness has ended, where the user then writes; nothing where nobody does.
+
+        ``request`` is what it would ask with to go on.
+        """
+        state, found, waiting = self._through_events(request, self._waiting, ended=True)
+        if not any(isinstance(event, UserWrites) for event in found):
+            return ()
+        trace, world = self.trace, self.world
+        if trace is not None:
+            trace.ended(world.progress(), world.holds(), ending.kind, by_fault=self.faulted)
+        self.faulted = False
+        self._commit(state, found, waiting)
+        return found
+
+    def _through_events(
+        self, request: Request, found: tuple[Event, ...], *, ended: bool
+    ) -> tuple[PlayerState, tuple[Event, ...], tuple[UserWrites, ...]]:
+        """The script behind the events that come next, those that happen now, and words that have to wait."""
+        player, state, seed = self.player, self.state, self.task.seed
+        waiting: tuple[UserWrites, ...] = ()
+        gone = self._gone
+        while (step := player.upcoming(state, seed)) is not None and step[1].event:
+            reached, emitted = step
+            event = emitted.happens
+            if event is None and self.crashes:
+                break
+            words = isinstance(event, UserWrites)
+            waits = words and emitted.at_end and not ended
+            with_it = found if event is None or waits or (words and gone) else (*found, event)
+            asked = stimulus(self.previous, with_words(request, with_it), FINISH_TOOL)
+            if not self._first and not player.is_over(state, asked):
+                break
+            state, found = reached, with_it
+            if isinstance(event, UserWrites):
+                waiting = (*waiting, event) if waits and not gone else waiting
+                gone = gone or event.closes
+        return state, found, waiting
+
+    def _commit(
+        self, state: PlayerState, found: tuple[Event, ...], waiting: tuple[UserWrites, ...]
+    ) -> None:
+        self.state = state
+        self._waiting = waiting
+        for event in found:
+            self.happened = (*self.happened, (self.turns, event))
+            if isinstance(event, Approves):
+                self.world.approve(event.items)
+            elif isinstance(event, Compacts):
+                # Prompt and last turn stand; what is sent with this request comes on top.
+                last = self.previous.turn
+                self.conversation = self._prompt_tokens + (last.tokens if last is not None else 0)
+            else:
+                self._gone = self._gone or event.closes
+                self._wrote = True
 
     # Tools
 
@@ -256,7 +352,8 @@ class Stage:
         if turn is not None:
             # Which move a turn came from says what is in it; its ids and keys are not part of the state.
             pending = (self.path, turn.kind, tuple(call.id in self.ran for call in turn.calls))
-        return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late
+        outside = (self._waiting, self._gone)
+        return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late, outside
 
 
 def _keyed(arguments: str, key: str) -> str:

@@ -9,8 +9,12 @@ from collections.abc import Iterator
 import msgspec
 
 from evalkit import __version__
+from evalkit.harnesses.find import find_harness
+from evalkit.harnesses.manifest import ManifestError
+from evalkit.runs.medium import Medium, MediumError, check_medium, unplayable
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
+from evalkit.strategies.conditions import silence
 from evalkit.strategies.library import StrategyError, find_strategy
 from evalkit.strategies.strategy import Strategy
 
@@ -22,10 +26,15 @@ class PlanError(ValueError):
 
 
 class Contender(msgspec.Struct, frozen=True):
-    """What is measured: a strategy in the reference loop, or a harness of its own."""
+    """What is measured: a strategy in the reference loop, or a harness of its own, named in both."""
 
     strategy: str
     harness: str = LOOP
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it is a harness of its own."""
+        return self.harness != LOOP
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -55,6 +64,7 @@ class Recipe(msgspec.Struct, frozen=True):
     strategies: dict[str, str]
     baseline: str
     not_expressible: dict[str, str]
+    medium: Medium = Medium()
 
     @property
     def id(self) -> str:
@@ -79,12 +89,15 @@ class Plan:
     def __init__(self, recipe: Recipe, scenarios: list[Scenario]) -> None:
         self.recipe = recipe
         self.scenarios = scenarios
-        self.strategies: list[Strategy] = [find_strategy(c.strategy) for c in recipe.contenders]
+        self.strategies: list[Strategy] = [_strategy_of(contender) for contender in recipe.contenders]
 
     def seeds(self, scenario: int, contender: int) -> int:
-        """How many seeds a cell is run with: one where nothing is random."""
+        """How many seeds a cell is run with: one where nothing is random, none where it cannot be played."""
+        who = self.recipe.contenders[contender]
+        if who.foreign and cell_name(self.scenarios[scenario].name, who.harness) in self.recipe.not_expressible:
+            return 0
         random = self.scenarios[scenario].random or self.strategies[contender].random
-        return self.recipe.seeds if random else 1
+        return self.recipe.seeds if random or self.recipe.medium.live else 1
 
     def spans(self, size: int) -> Iterator[Span]:
         """The work in order of cells, in spans of at most ``size`` episodes."""
@@ -112,11 +125,18 @@ def make_plan(
     strategies: tuple[str, ...],
     seeds: int,
     baseline: str | None = None,
+    medium: Medium = Medium(),  # noqa: B008 - a value
+    harnesses: tuple[str, ...] = (),
 ) -> Plan:
-    """A plan for the reference loop. PlanError for what cannot be run."""
+    """A plan for strategies in the reference loop, and harnesses. PlanError for what cannot be run."""
+    try:
+        check_medium(medium)
+    except MediumError as error:
+        raise PlanError(str(error)) from None
     if seeds < 1:
         raise PlanError(f"--seeds must be at least 1, got {seeds}")
-    twice = sorted({name for name in strategies if strategies.count(name) > 1})
+    named = strategies + harnesses
+    twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise PlanError(f"strategy {twice[0]!r} is named twice")
     prints: dict[str, str] = {}
@@ -125,25 +145,55 @@ def make_plan(
             prints[name] = fingerprint(find_strategy(name))
         except StrategyError as error:
             raise PlanError(str(error)) from None
-    if baseline is not None and baseline not in strategies:
-        raise PlanError(f"baseline {baseline!r} is not among the strategies: {', '.join(strategies)}")
-    playable, skipped = [], {}
-    for scenario in scenarios:
-        if scenario.events:
-            skipped[scenario.name] = f"the reference loop has no notion of: {', '.join(scenario.events)}"
-        else:
-            playable.append(scenario)
+    if baseline is not None and baseline not in named:
+        raise PlanError(f"baseline {baseline!r} is not among the strategies: {', '.join(named)}")
+    offered = tuple(dict.fromkeys(find_strategy(name).offers for name in strategies))
+    reasons = {scenario.name: unplayable(medium, scenario, offered) for scenario in scenarios}
+    playable = [scenario for scenario in scenarios if not reasons[scenario.name]]
+    skipped = {name: reason for name, reason in reasons.items() if reason}
+    for name in harnesses:
+        print_, cannot = _harness(name, playable)
+        prints[name] = print_
+        skipped.update(cannot)
     recipe = Recipe(
         evalkit=__version__,
         seeds=seeds,
         entries=tuple(entry_of(scenario) for scenario in playable),
-        contenders=tuple(Contender(name) for name in strategies),
+        contenders=(
+            *(Contender(name) for name in strategies),
+            *(Contender(name, name) for name in harnesses),
+        ),
         sources=dict(sources),
         strategies=prints,
-        baseline=baseline or ("silence" if "silence" in strategies else strategies[0]),
+        baseline=baseline or ("silence" if "silence" in strategies else named[0]),
         not_expressible=skipped,
+        medium=medium,
     )
     return Plan(recipe, playable)
+
+
+def cell_name(scenario: str, harness: str) -> str:
+    """How a scenario is named that one harness cannot express."""
+    return f"{scenario} × {harness}"
+
+
+def _strategy_of(contender: Contender) -> Strategy:
+    """A contender's strategy; a harness has its own, which nobody asks."""
+    if contender.foreign:
+        return Strategy(done_when=silence(), name=contender.harness)
+    return find_strategy(contender.strategy)
+
+
+def _harness(name: str, scenarios: list[Scenario]) -> tuple[str, dict[str, str]]:
+    """A harness's fingerprint, and why it cannot express which scenarios."""
+    from evalkit.scoring.foreign import why_not_expressible
+
+    try:
+        harness = find_harness(name)
+    except ManifestError as error:
+        raise PlanError(str(error)) from None
+    reasons = {cell_name(s.name, name): why_not_expressible(s, harness) for s in scenarios}
+    return harness.fingerprint, {cell: reason for cell, reason in reasons.items() if reason}
 
 
 def entry_of(scenario: Scenario) -> Entry:
@@ -184,8 +234,11 @@ def changes_since(recipe: Recipe) -> list[str]:
     for contender in recipe.contenders:
         was = recipe.strategies.get(contender.strategy)
         try:
-            now = fingerprint(find_strategy(contender.strategy))
-        except StrategyError as error:
+            if contender.foreign:
+                now = find_harness(contender.harness).fingerprint
+            else:
+                now = fingerprint(find_strategy(contender.strategy))
+        except (StrategyError, ManifestError) as error:
             changes.append(str(error))
             continue
         if was is not None and was != now:

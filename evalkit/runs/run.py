@@ -20,15 +20,27 @@ def run_plan(plan: Plan, store: Store, workers: int, progress: Progress | None =
     done = len(finished)
     if progress is not None:
         progress(done, total)
-    for rows in run_local(plan, chunked(_missing(plan, finished)), workers):
+    for rows in run_local(plan, chunked(_missing(plan, finished, foreign=False)), workers):
+        store.add(rows)
+        done += len(rows)
+        if progress is not None:
+            progress(done, total)
+    foreign = list(_missing(plan, finished, foreign=True))
+    if not foreign:
+        return
+    from evalkit.runs.foreign import run_spans
+
+    for rows in run_spans(plan, foreign, workers, store.folder):
         store.add(rows)
         done += len(rows)
         if progress is not None:
             progress(done, total)
 
 
-def _missing(plan: Plan, finished: set[int]) -> Iterator[Span]:
+def _missing(plan: Plan, finished: set[int], *, foreign: bool) -> Iterator[Span]:
     for span in plan.spans(CHUNK):
+        if plan.recipe.contenders[span.contender].foreign != foreign:
+            continue
         if not finished:
             yield span
             continue

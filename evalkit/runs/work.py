@@ -6,18 +6,22 @@ from functools import lru_cache
 from typing import Any
 
 from evalkit.core.tasks import Offered
+from evalkit.models.spending import LimitReached
+from evalkit.runs.medium import Play, player_of
 from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import row_of, void_row
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
 
 _plan: Plan | None = None
+_play: Play = run_episode
 
 
 def prepare(plan: Plan) -> None:
     """Give this process the plan whose chunks it will run."""
-    global _plan
+    global _plan, _play
     _plan = plan
+    _play = player_of(plan.recipe.medium)
     _arena.cache_clear()
 
 
@@ -40,7 +44,9 @@ def _run_span(span: Span) -> list[tuple[Any, ...]]:
         cell, seed = span.cell + offset, span.first_seed + offset
         place = (cell, span.scenario, span.contender, seed)
         try:
-            episode = run_episode(_arena(span.scenario, strategy.offers), strategy, seed)
+            episode = _play(_arena(span.scenario, strategy.offers), strategy, seed)
+        except LimitReached:
+            raise
         except Exception as error:
             rows.append(void_row(*place, f"{type(error).__name__}: {error}"))
         else:

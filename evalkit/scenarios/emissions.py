@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.events import Event
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import (
     STOP_REASONS,
@@ -106,8 +107,12 @@ class Emission(msgspec.Struct, frozen=True):
     actions: tuple[str, ...] = ()
     #: The move as a cause of decisions.
     cause: str = ""
-    #: ``crash`` where the delivery is that event.
+    #: The event that it is, by the move's name.
     event: str = ""
+    #: What the event is to a harness; None for a crash.
+    happens: Event | None = None
+    #: Whether the user writes only when the run has ended or a turn has.
+    at_end: bool = False
     #: The harness is killed when so many calls of the turn have run; None: it is not.
     crash_after: int | None = None
 

@@ -15,6 +15,7 @@ import msgspec
 from evalkit.core.decisions import ENDINGS, TRUTHS
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits
 from evalkit.scenarios.moves import (
+    EVENTS,
     VERBS,
     AnyMove,
     CallMove,
@@ -31,9 +32,10 @@ from evalkit.scenarios.moves import (
     TruncateMove,
     TurnMove,
     WaitMove,
+    verb_of,
 )
 from evalkit.scenarios.personas import PERSONAS, persona_moves
-from evalkit.scenarios.scenario import Scenario, TaskSpec
+from evalkit.scenarios.scenario import Scenario, TaskSpec, walk
 from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, field_name, read_yaml
 from evalkit.worlds import WorldError, WorldSpec, world_class
 
@@ -317,6 +319,10 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
             path, f"{problem}: {name!r}; allowed: {', '.join(v for v in VERBS if v in allowed)}"
         )
     move: Any = _convert(source, path, VERBS[verb], value)
+    if verb in EVENTS:
+        for field in ("until", "stop"):
+            if field in value:
+                raise source.error((*path, field), f"{verb} is an event and no turn; it has no {field!r}")
     if isinstance(move, TurnMove):
         inner = _moves(source, (*path, "turn"), move.turn, world, _PARTS)
         if all(isinstance(part, CrashMove) for part in inner):
@@ -324,6 +330,8 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
         return msgspec.structs.replace(move, turn=inner)
     if isinstance(move, RepeatMove):
         inner = _moves(source, (*path, "repeat", "do"), move.repeat.do, world, allowed)
+        if all(verb_of(part) in {*EVENTS, "repeat", "either"} for part in walk(inner)):
+            raise source.error((*path, "repeat", "do"), "holds events only; a repeat needs a turn")
         return msgspec.structs.replace(move, repeat=msgspec.structs.replace(move.repeat, do=inner))
     if isinstance(move, DelegateMove):
         inner = _moves(source, (*path, "delegate", "do"), move.delegate.do, world, _CHILD)

@@ -8,13 +8,17 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.events import Approves, Compacts, Event, UserWrites
 from evalkit.core.requests import Stimulus
 from evalkit.core.tasks import Offered, occurs_whole
 from evalkit.core.turns import Call, make_turn
-from evalkit.scenarios.emissions import Emission, Script, emission, labelled, merge
+from evalkit.scenarios.emissions import Emission, Part, Script, emission, labelled, merge
 from evalkit.scenarios.moves import (
+    EVENTS,
     AnyMove,
+    ApproveMove,
     BackgroundMove,
+    CompactMove,
     CrashMove,
     EitherMove,
     EmptyMove,
@@ -29,6 +33,7 @@ from evalkit.scenarios.moves import (
     TurnMove,
     UndoMove,
     Until,
+    UserMove,
     WaitMove,
     WorkMove,
     verb_of,
@@ -156,8 +161,10 @@ class _Play:
             return Emission(turn, self.label, self.path, stall_s=move.fault.stall_s or 0.0)
         if isinstance(move, BackgroundMove):
             return Emission(make_turn((), "in_progress", native="in_progress"), self.label, self.path)
-        if isinstance(move, CrashMove):
-            return Emission(make_turn((), "failed", native="crash"), self.label, self.path, event="crash")
+        if isinstance(move, _EVENT_MOVES):
+            at_end = isinstance(move, UserMove) and move.user.when == "ended"
+            happens = _event(move, script.world)
+            return Emission(_NO_TURN, self.label, self.path, event=self.label, happens=happens, at_end=at_end)
         crash_after = None
         if isinstance(move, WorkMove):
             items = targets if move.parallel else (targets[step],)
@@ -165,7 +172,7 @@ class _Play:
         elif isinstance(move, WaitMove):
             part = script.read(move.wait.item, settles=step + 1 == self._steps)
         elif isinstance(move, TurnMove):
-            parts = []
+            parts: list[Part] = []
             for inner in move.turn:
                 if isinstance(inner, CrashMove):
                     crash_after = sum(isinstance(block, Call) for part in parts for block in part.blocks)
@@ -186,6 +193,22 @@ class _Play:
             part = labelled(part, move.stop)
         made = emission(part, self.label, self.path, script.tools)
         return made if crash_after is None else msgspec.structs.replace(made, crash_after=crash_after)
+
+
+_EVENT_MOVES = tuple(EVENTS.values())
+_NO_TURN = make_turn((), "failed", native="event")
+
+
+def _event(move: Move, world: World) -> Event | None:
+    """What an event is to a harness; a crash is nothing that it could take note of."""
+    match move:
+        case UserMove():
+            return UserWrites(move.user.text, move.user.closes)
+        case CompactMove():
+            return Compacts()
+        case ApproveMove():
+            return Approves(0 if move.approve == "none" else world.bits(move.approve))
+    return None
 
 
 def _depends(move: Move) -> bool:
@@ -212,6 +235,8 @@ class Player:
         self.script = Script(world, offered, output)
         self.stream = scenario.stream
         self.random = scenario.random
+        #: Whether anything happens to its harness from outside, crashes aside.
+        self.eventful = bool(set(scenario.events) - {"crash"})
         self._items = tuple((item, world.vocabulary[item]) for item in world.spec.items)
         self._all = world.all
         self._ops: list[Any] = []
@@ -270,7 +295,9 @@ class Player:
                 for attempted in (0, self._all):
                     targets = op.begin(attempted)
                     if targets is not None:
-                        found.append(op.emit(0, targets, attempted))
+                        emitted = op.emit(0, targets, attempted)
+                        if not emitted.event:
+                            found.append(emitted)
                         break
         return tuple(found)
 
@@ -344,6 +371,24 @@ class Player:
         """Whether what the next request says can make a difference."""
         pc = state.pc
         return pc < len(self._ops) and self._ops[pc].until != "any"
+
+    def upcoming(self, state: PlayerState, seed: int) -> tuple[PlayerState, Emission] | None:
+        """What comes after the move that is played; None within a move."""
+        if state.waits:
+            state = PlayerState(
+                self._next(state.pc), 0, (), state.attempted, False, False, state.loops, state.visits
+            )
+        elif state.step:
+            return None
+        return self.advance(state, None, seed)
+
+    def is_over(self, state: PlayerState, stimulus: Stimulus) -> bool:
+        """Whether a request gets past the move that is played."""
+        if not state.waits or state.pc >= len(self._ops):
+            return True
+        named = state.named or self._names(stimulus.text, state.attempted)
+        until: Until = self._ops[state.pc].until
+        return until == "any" or self._passes(until, stimulus, named)
 
     def _next(self, pc: int) -> int:
         return pc if pc == self._tail else pc + 1

@@ -48,10 +48,14 @@ class Arena:
         """The task of one episode."""
         return self._task if seed == self._task.seed else msgspec.structs.replace(self._task, seed=seed)
 
+    def world(self) -> World:
+        """The world in its first state."""
+        return self._world.fork()
+
     def stage(self, seed: int, *, trace: bool = True, cap: int = 1 << 60) -> Stage:
         """A new episode, its world in its first state."""
         observer = Trace(self.offered) if trace else None
-        return Stage(self.player, self._world.fork(), self.task(seed), observer, cap, self._prompt_tokens)
+        return Stage(self.player, self.world(), self.task(seed), observer, cap, self._prompt_tokens)
 
     # The ideal
 
@@ -90,6 +94,10 @@ class Arena:
         if self.reachable(stage):
             return "reachable"
         return "spoiled" if self.reachable_from_start(seed) else "stuck"
+
+    def completes(self, seed: int, truth: str) -> bool | None:
+        """Whether the ideal harness completes it: the base of premature stops."""
+        return self.ideal_outcome(seed)[1] == "complete"
 
     def accepts(self, seed: int, ending: str, truth: str, honest: bool | None) -> bool:
         """Whether an outcome is one that the scenario accepts."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 import msgspec
 
 from evalkit.core.decisions import Ending, EndingKind
+from evalkit.core.tasks import Task
 from evalkit.core.traces import Decision, Trace
 from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
 from evalkit.models.scripted import NeverEnds, Stage, ToolFailed
+from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.strategies.strategy import Strategy
+from evalkit.worlds import World
 
 #: Runs a strategy against a stage to its ending: in process, over a wire.
 Runner = Callable[[Strategy, Stage, "Watcher | None"], Ending]
@@ -80,15 +84,19 @@ def run_episode(
     stage = arena.stage(seed, cap=arena.cap(seed))
     if on_stage is not None:
         on_stage(stage)
-    note = ""
+    ending, note = ending_of(lambda: (run or in_process)(strategy, stage, watch))
+    return score(arena, stage, ending, seed, note)
+
+
+def ending_of(run: Callable[[], Ending]) -> tuple[Ending, str]:
+    """How a run ends, evalkit's cap and what a user's code raises included; and a note on the latter."""
     try:
-        ending = (run or in_process)(strategy, stage, watch)
+        return run(), ""
     except NeverEnds:
-        ending = Ending("never", "evalkit's cap")
+        return Ending("never", "evalkit's cap"), ""
     except (StrategyFailed, ToolFailed) as error:
         note = " ".join(str(error).split())
-        ending = Ending("error", note.split(":")[0])
-    return score(arena, stage, ending, seed, note)
+        return Ending("error", note.split(":")[0]), note
 
 
 def in_process(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
@@ -102,15 +110,46 @@ def ideal_episode(arena: Arena, seed: int, watch: Watcher | None = None) -> Epis
     return score(arena, stage, ending, seed)
 
 
-def score(arena: Arena, stage: Stage, ending: Ending, seed: int, note: str = "") -> Episode:
-    """Read the truth and set the flags of a run that has ended. The stage is closed."""
+class Observed(Protocol):
+    """The evalkit side of an episode: what was seen of it, and the world it worked on."""
+
+    trace: Trace | None
+    world: World
+    task: Task
+    faulted: bool
+    output_tokens: int
+
+    def settle(self) -> None:
+        """Let accepted effects land: the run is over."""
+
+
+Seen = TypeVar("Seen", bound=Observed, contravariant=True)
+
+
+class Judge(Protocol[Seen]):
+    """What knows the truth about a kind of episode: :class:`Arena` for scripted ones."""
+
+    scenario: Scenario
+
+    def truth(self, stage: Seen, seed: int) -> str:
+        """The truth of a run that has ended and settled."""
+
+    def completes(self, seed: int, truth: str) -> bool | None:
+        """Whether the ideal harness completes it; None where nobody can say."""
+
+    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None) -> bool:
+        """Whether an outcome is one that the scenario accepts."""
+
+
+def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str = "") -> Episode:
+    """Read the truth and set the flags of a run that has ended. The stage's world is closed."""
     trace, world = stage.trace, stage.world
     assert trace is not None
     stage.settle()
     holds = world.holds()
     settled = world.settled()
     trace.ended(world.progress(), holds, ending.kind, by_fault=stage.faulted)
-    truth = arena.truth(stage, seed)
+    truth = judge.truth(stage, seed)
     unsettled = world.all & ~settled
     duplicates = _duplicates(trace, world.effects, world.spec.once)
     world.close()
@@ -121,16 +160,15 @@ def score(arena: Arena, stage: Stage, ending: Ending, seed: int, note: str = "")
         reported = stage.task.items_of(outstanding)
         honest = not unsettled & ~reported
         over_reported = (reported & ~unsettled).bit_count()
-    ideal_completes = arena.ideal_outcome(seed)[1] == "complete"
     premature: bool | None = None
-    if ideal_completes:
+    if judge.completes(seed, truth):
         premature = truth == "reachable" and ending.kind != "never"
     twin, twin_oracle = _twin(trace, ending.kind, holds)
     over = _over_continuation(trace, ending.kind)
     undone = not holds and any(decision.held for decision in trace.decisions)
     faults = len(trace.protocol_faults)
-    accepted = arena.accepts(seed, ending.kind, truth, honest)
-    checks = arena.scenario.task.checks
+    accepted = judge.accepts(seed, ending.kind, truth, honest)
+    checks = judge.scenario.task.checks
     correct = (
         accepted
         and not (over or truth == "spoiled" or undone or duplicates or trace.ran_cut_off_call or faults)
@@ -203,7 +241,7 @@ def _duplicates(trace: Trace, effects: dict[str, int], once: bool) -> int:
 def _over_continuation(trace: Trace, ending: EndingKind) -> bool:
     if ending == "never":
         return True
-    if trace.complete_at is not None and trace.turns - trace.complete_at[0] > 3:
+    if trace.excess[0] > 3:
         return True
     if trace.max_held > 12:
         return True
@@ -217,9 +255,6 @@ def _over_continuation(trace: Trace, ending: EndingKind) -> bool:
 
 def _excess(trace: Trace) -> tuple[int, int]:
     """Turns and tokens after the first decision at which the oracle held, or the third fruitless nudge."""
-    mark = trace.complete_at
-    if mark is None and not trace.ever_held:
-        mark = trace.nudged_out
-    if mark is None:
-        return 0, 0
-    return trace.turns - mark[0], trace.tokens - mark[1]
+    if trace.ever_held or trace.nudged_out is None:
+        return trace.excess
+    return trace.turns - trace.nudged_out[0], trace.tokens - trace.nudged_out[1]

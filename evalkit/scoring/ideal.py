@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Protocol
 
 from evalkit.core.decisions import (
     Action,
@@ -17,11 +18,12 @@ from evalkit.core.decisions import (
     Send,
     Verdict,
 )
+from evalkit.core.events import Event, UserWrites
 from evalkit.core.prices import cost
-from evalkit.core.requests import FALLBACK_MODEL
-from evalkit.core.tasks import FINISH_TOOL, Limits, occurs_whole
+from evalkit.core.requests import FALLBACK_MODEL, Result
+from evalkit.core.tasks import FINISH_TOOL, Limits, Offered, occurs_whole
 from evalkit.core.turns import Turn, parse_arguments
-from evalkit.models.scripted import Stage
+from evalkit.harnesses.driver import Place
 from evalkit.strategies.folds import Ran
 
 #: The driver gives up after so many consecutive nudges, and after so many turns, without progress.
@@ -31,20 +33,38 @@ DRIVER_TURNS = 25
 HARNESS_NUDGES = 3
 
 
+class Setting(Place, Protocol):
+    """Where the ideal driver works: a scripted stage, or a live run that is probed."""
+
+    ran: dict[str, Result]
+    turns: int
+
+    @property
+    def offered(self) -> Offered: ...
+
+    def key(self) -> Hashable:
+        """All that the future depends on."""
+
+
 class IdealMind:
     """Does everything right, by the design's section 3. ``limits`` None: the driver; else: the harness."""
 
-    def __init__(self, stage: Stage, limits: Limits | None) -> None:
+    def __init__(self, stage: Setting, limits: Limits | None) -> None:
         self.stage = stage
         self.limits = limits
         self._seen: set[Hashable] = set()
         self._best = -1
         self._nudges = 0
         self._turns = 0
+        self._leaving = False
         self._fell_back = stage.previous.model == FALLBACK_MODEL
 
     def results(self, ran: tuple[Ran, ...]) -> None:
         pass
+
+    def event(self, event: Event) -> None:
+        if isinstance(event, UserWrites) and event.closes:
+            self._leaving = True
 
     def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
         if turn.kind == "failed":
@@ -103,7 +123,7 @@ class IdealMind:
         return Reject(text) if finish else Send(text)
 
     def _says_keyword(self, turn: Turn) -> bool:
-        keyword = self.stage.player.script.offered.keyword
+        keyword = self.stage.offered.keyword
         return keyword is not None and occurs_whole(keyword, turn.text)
 
     def _limit(self) -> str:
@@ -116,7 +136,7 @@ class IdealMind:
             return "max_tokens"
         if limits.usd is not None and cost(stage.input_tokens, stage.output_tokens) >= limits.usd:
             return "max_usd"
-        return ""
+        return "user_gone" if self._leaving else ""
 
     def _end(self, kind: EndingKind, native: str) -> End:
         world = self.stage.world

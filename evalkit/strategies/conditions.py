@@ -14,7 +14,18 @@ from typing import Any, Literal
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import DEFAULT_OUTPUT, FINISH_TOOL, KEYWORD, Offered, occurs_whole
 from evalkit.core.turns import read_finish
-from evalkit.strategies.folds import FAILED, KNOWN, SKIPPED, SUCCEEDED, TICKED, Fold, Heard
+from evalkit.strategies.folds import (
+    FAILED,
+    KNOWN,
+    LISTED_IN_CONVERSATION,
+    SHOWN,
+    SKIPPED,
+    SUCCEEDED,
+    TICKED,
+    TICKED_IN_CONVERSATION,
+    Fold,
+    Heard,
+)
 from evalkit.strategies.schema import matches
 from evalkit.strategies.view import View
 
@@ -143,17 +154,32 @@ class acceptance(Condition):
 
 @dataclass(frozen=True)
 class checklist(Condition):
-    """Every known item is ticked, a recorded skip included."""
+    """Every known item is ticked, a recorded skip included.
+
+    ``kept`` says where the list lives: with the loop, or only in the conversation, where a compaction takes it
+    away and the model writes another.
+    """
 
     finite = True
+    kept: Literal["loop", "conversation"] = "loop"
     offers: Offered = field(default=Offered(checklist=True), repr=False, init=False)
-    folds: tuple[Fold, ...] = field(default=(KNOWN, TICKED, SKIPPED), repr=False, init=False)
+
+    def __post_init__(self) -> None:
+        if self.kept not in ("loop", "conversation"):
+            raise ValueError(f"kept is loop or conversation, got {self.kept!r}")
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:  # type: ignore[override]
+        if self.kept == "loop":
+            return (KNOWN, TICKED, SKIPPED)
+        return (LISTED_IN_CONVERSATION, TICKED_IN_CONVERSATION, SKIPPED)
 
     def __call__(self, view: View) -> Verdict:
-        known = view.items("known")
+        where = "" if self.kept == "loop" else " in the conversation"
+        known = view.items("known") if not where else view.items(LISTED_IN_CONVERSATION.name)
         if not known:
             return Verdict(False, "no items known")
-        gaps = known & ~view.items("ticked") & ~view.items("skipped")
+        gaps = known & ~view.items(f"ticked{where}") & ~view.items("skipped")
         if gaps:
             return Verdict(False, f"not ticked: {view.named(gaps)}", gaps, True)
         return Verdict(True, "every item ticked", 0, True)
@@ -243,8 +269,9 @@ class verifier(Condition):
     """A reader of the run, ideal but for assumed error rates.
 
     ``claim``: the turn claims done. ``evidence``: every known item has a recorded success or skip, whatever
-    the turn says. ``transcript``: both, and no item's last result is an error. ``misses`` is the probability
-    of calling finished work unfinished, ``fooled`` of the reverse; seeded by stream, seed and turn.
+    the turn says. ``transcript``: both as the conversation shows them, and no item's last result is an error; a
+    compaction takes that evidence away. ``misses`` is the probability of calling finished work unfinished,
+    ``fooled`` of the reverse; seeded by stream, seed and turn.
     """
 
     finite = True
@@ -267,7 +294,7 @@ class verifier(Condition):
     def folds(self) -> tuple[Fold, ...]:  # type: ignore[override]
         if self.sees == "claim":
             return ()
-        return (KNOWN, SUCCEEDED, SKIPPED) if self.sees == "evidence" else (KNOWN, SUCCEEDED, SKIPPED, FAILED)
+        return (KNOWN, SUCCEEDED, SKIPPED) if self.sees == "evidence" else (KNOWN, SHOWN, SKIPPED, FAILED)
 
     def __call__(self, view: View) -> Verdict:
         verdict = self._read(view)
@@ -286,7 +313,8 @@ class verifier(Condition):
         known = view.items("known")
         if not known:
             return Verdict(False, "no items known")
-        gaps = known & ~view.items("succeeded") & ~view.items("skipped")
+        success = "shown" if self.sees == "transcript" else "succeeded"
+        gaps = known & ~view.items(success) & ~view.items("skipped")
         if self.sees == "transcript":
             gaps |= known & view.items("failed") & ~view.items("skipped")
         if gaps:

@@ -61,6 +61,10 @@ class BaseFold:
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
         return memory  # type: ignore[no-any-return]
 
+    def after_compaction(self, memory: Any, task: Task) -> Hashable:
+        """The memory when the conversation was compacted: as it was, for what the loop keeps itself."""
+        return memory  # type: ignore[no-any-return]
+
 
 class Known(BaseFold):
     """The items of the last successful answer of the enumeration tool, or all that were given."""
@@ -108,8 +112,17 @@ class Succeeded(BaseFold):
         return memory  # type: ignore[no-any-return]
 
 
+class Shown(Succeeded):
+    """The items whose success the conversation shows; a compaction takes it away."""
+
+    name = "shown"
+
+    def after_compaction(self, memory: Any, task: Task) -> Hashable:
+        return 0
+
+
 class Failed(BaseFold):
-    """The items whose last result is an error."""
+    """The items whose last result in the conversation is an error; a compaction takes it away."""
 
     name = "failed"
     holds = "items"
@@ -119,6 +132,9 @@ class Failed(BaseFold):
             if record.item:
                 memory = memory | record.item if record.result.error else memory & ~record.item
         return memory  # type: ignore[no-any-return]
+
+    def after_compaction(self, memory: Any, task: Task) -> Hashable:
+        return 0
 
 
 class Skipped(BaseFold):
@@ -161,4 +177,36 @@ class Heard(BaseFold):
         return 1 if memory or occurs_whole(self.word, turn.text) else 0
 
 
-KNOWN, TICKED, SUCCEEDED, FAILED, SKIPPED = Known(), Ticked(), Succeeded(), Failed(), Skipped()
+class Written(BaseFold):
+    """The checklist as it stands in the conversation: the items it lists, or those it has ticked.
+
+    A compaction takes it away, and what stands in it then is what the model writes anew.
+    """
+
+    holds = "items"
+
+    def __init__(self, *, ticks: bool) -> None:
+        self.ticks = ticks
+        self.name = "ticked in the conversation" if ticks else "listed in the conversation"
+
+    def start(self, task: Task) -> Hashable:
+        return 0 if self.ticks else KNOWN.start(task)
+
+    def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        if not self.ticks:
+            memory = KNOWN.after_results(memory, ran, task)
+        return TICKED.after_results(memory, ran, task)
+
+    def after_compaction(self, memory: Any, task: Task) -> Hashable:
+        return 0
+
+
+KNOWN, TICKED, SUCCEEDED, SHOWN, FAILED, SKIPPED = (
+    Known(),
+    Ticked(),
+    Succeeded(),
+    Shown(),
+    Failed(),
+    Skipped(),
+)
+LISTED_IN_CONVERSATION, TICKED_IN_CONVERSATION = Written(ticks=False), Written(ticks=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.strategies import conditions as c
+from evalkit.strategies.assumed import split_name, with_rates
 from evalkit.strategies.conditions import All, Any_, Condition, Not
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
@@ -43,9 +44,20 @@ def strategy_names() -> tuple[str, ...]:
 
 
 def find_strategy(name: str) -> Strategy:
-    """A strategy by preset name, entry point, ``module:name`` or path of a YAML file."""
+    """A strategy by preset name, entry point, ``module:name`` or path of a YAML file.
+
+    ``NAME@misses=0.1,fooled=0.05``: the same with a verifier that errs at these assumed rates.
+    """
     if name in PRESETS:
         return PRESETS[name].strategy
+    try:
+        base, rates = split_name(name)
+        if rates:
+            return with_rates(find_strategy(base), name, rates)
+    except StrategyError:
+        raise
+    except ValueError as error:
+        raise StrategyError(str(error)) from None
     if name.endswith((".yaml", ".yml")):
         return read_strategy(Path(name))
     if ":" in name:

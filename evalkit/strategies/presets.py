@@ -15,9 +15,9 @@ from evalkit.strategies.view import View
 class ChecksFirst(Condition):
     """Acceptance where the task has checks, else the recorded evidence and the checklist."""
 
-    def __init__(self) -> None:
+    def __init__(self, otherwise: Condition | None = None) -> None:
         self.checks = c.acceptance()
-        self.otherwise = c.verifier(sees="evidence") & c.checklist()
+        self.otherwise = otherwise or c.verifier(sees="evidence") & c.checklist()
         self.finite = True
         self.offers, self.folds, self.random = _united((self.checks, self.otherwise))
 

@@ -126,7 +126,7 @@ def test_strategies(here: Path) -> None:
         (["run", "--resume", "gone"], "evalkit: gone: is no run folder"),
         (
             ["run", "event.yaml", "-s", "gate"],
-            "nothing to run: events: the reference loop has no notion of: compact",
+            "nothing to run: events: the reference loop has no notion of: crash",
         ),
         (["report", "gone"], "evalkit: gone: is no run folder"),
         (["show", "gone", "1"], "evalkit: gone: is no run folder"),
@@ -136,7 +136,7 @@ def test_strategies(here: Path) -> None:
 )
 def test_bad_input_is_one_line_and_exit_code_2(here: Path, words: list[str], message: str) -> None:
     (here / "bad.yaml").write_text("scenario: x\n")
-    events = document([*PLAIN[:1], {"compact": True}, *PLAIN[1:]], scenario="events")
+    events = document([*PLAIN[:1], {"crash": True}, *PLAIN[1:]], scenario="events")
     (here / "event.yaml").write_text(yaml.safe_dump(events))
     result = call(*words)
     assert result.exit_code == 2

@@ -1,0 +1,67 @@
+"""``evalkit gate``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.cli.folders import open_run
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command()
+@click.argument("run")
+@click.option("--baseline", "baseline_file", type=_FILE, required=True, help="Made by evalkit baseline.")
+@click.option(
+    "--rules", "rules_file", type=_FILE, help="TOML; without it, pyproject.toml [tool.evalkit.gate]."
+)
+@click.option("--junit", type=_FILE, help="Write JUnit XML.")
+@click.option("--github", is_flag=True, help="Print annotations; add to $GITHUB_STEP_SUMMARY.")
+def command(run: str, baseline_file: Path, rules_file: Path | None, junit: Path | None, github: bool) -> None:
+    """Hold RUN against a baseline. Exit 0: clean; 1: regression; 2: usage; 3: not gateable.
+
+    Each reason is one line. A scenario that fails in every episode and did not before is a regression
+    whatever the thresholds allow.
+    """
+    from evalkit.reports.baseline import BaselineError, Incompatible, read_baseline
+    from evalkit.reports.gate import Judgement, Reason, judge
+    from evalkit.reports.junit import github_annotations, junit_xml, step_summary, verdict
+    from evalkit.reports.rules import RulesError, read_rules
+
+    with one_line_errors():
+        try:
+            rules = read_rules(rules_file)
+            baseline = read_baseline(baseline_file)
+        except (RulesError, BaselineError) as error:
+            raise UsageProblem(" ".join(str(error).split())) from None
+        except Incompatible as error:
+            judgement = Judgement((Reason("not gateable", "", "", str(error)),), {})
+        else:
+            store = open_run(run)
+            judgement = judge(store, baseline, rules)
+            store.close()
+    for reason in judgement.reasons:
+        click.echo(" ".join(reason.line.split()))
+    compared = ", ".join(f"{name} in {len(found)} scenarios" for name, found in judgement.compared.items())
+    click.echo(f"gate: {verdict(judgement)}" + (f" ({compared})" if compared else ""))
+    if junit is not None:
+        _write(junit, junit_xml(judgement))
+    if github:
+        for line in github_annotations(judgement):
+            click.echo(line)
+        summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        if summary:
+            _write(Path(summary), step_summary(judgement), add=True)
+    raise click.exceptions.Exit(judgement.code)
+
+
+def _write(file: Path, text: str, *, add: bool = False) -> None:
+    try:
+        with file.open("a" if add else "w", encoding="utf-8") as out:
+            out.write(text)
+    except OSError as error:
+        raise UsageProblem(f"{file}: cannot be written: {error.strerror}") from None

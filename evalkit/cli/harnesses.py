@@ -1,0 +1,133 @@
+"""``evalkit harnesses``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.harnesses.environment import SetupError, cache_folder, is_ready, needs_setup, set_up
+from evalkit.harnesses.find import SHIPPED, find_harness, shipped
+from evalkit.harnesses.manifest import Harness
+
+if TYPE_CHECKING:
+    from evalkit.scenarios.scenario import Scenario
+    from evalkit.scoring.episode import Episode
+
+#: The scenarios that every harness is shown: what models do when they stop.
+BEHAVIOURS = SHIPPED / "behaviours.yaml"
+
+
+@click.group()
+def command() -> None:
+    """List harnesses, set up their environments, try them."""
+
+
+@command.command("list")
+def list_() -> None:
+    """All shipped harnesses and their variants, with the versions they are pinned to."""
+    with one_line_errors():
+        harnesses = shipped()
+    width = max(map(len, harnesses))
+    for name, harness in harnesses.items():
+        ready = "ready  " if is_ready(harness) else "not yet"
+        click.echo(f"{name:<{width}}  {ready}  {harness.dialect:<10} {harness.summary}")
+        if not harness.variant:
+            click.echo(f"{'':<{width}}           {', '.join(pins(harness)) or 'nothing to install'}")
+    click.echo(f"environments: {cache_folder()}")
+
+
+def pins(harness: Harness) -> list[str]:
+    """What a harness's environment is pinned to."""
+    setup = harness.manifest.setup
+    return [*setup.python, *(f"{package}@{version}" for package, version in setup.node.items())]
+
+
+@command.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def setup(names: tuple[str, ...]) -> None:
+    """Make the environments of NAMEs, or of all shipped harnesses. Exit 1 where one could not be made."""
+    failed = []
+    with one_line_errors():
+        found = [find_harness(name) for name in names] or list(shipped().values())
+    for harness in {harness.folder: harness for harness in found}.values():
+        name = harness.manifest.name
+        if is_ready(harness):
+            click.echo(f"{name}: {'is set up' if needs_setup(harness) else 'needs no set-up'}")
+            continue
+        try:
+            set_up(harness, click.echo)
+        except SetupError as error:
+            click.echo(f"evalkit: {error}", err=True)
+            failed.append(name)
+    if failed:
+        click.echo(f"not set up: {', '.join(failed)}", err=True)
+        raise click.exceptions.Exit(1)
+
+
+@command.command()
+@click.argument("names", nargs=-1, metavar="NAME...", required=True)
+def check(names: tuple[str, ...]) -> None:
+    """Let NAMEs do a plain task: its items are done and the model says so. Exit 1 where one does not."""
+    from evalkit.scenarios.loader import load_file
+
+    (plain,) = [scenario for scenario in load_file(BEHAVIOURS) if scenario.name == "plain-finish"]
+    failed = 0
+    for name in names:
+        with one_line_errors():
+            episode, text = _episode(name, plain, 0)
+        said = f"{episode.outcome}" + (f" ({episode.native})" if episode.native else "")
+        problem = "" if episode.outcome == "done/complete" else "; expected done/complete"
+        click.echo(f"{name}: {said} in {episode.turns} turns{problem}")
+        if problem:
+            failed += 1
+            click.echo(text, nl=False)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+@command.command()
+@click.argument("name")
+@click.argument("scenario")
+@click.option("--seed", default=0, show_default=True)
+def run(name: str, scenario: str, seed: int) -> None:
+    """Run one SCENARIO with the harness NAME and show it turn by turn."""
+    from evalkit.scenarios.suites import load_suites
+
+    with one_line_errors():
+        found = load_suites((scenario,))
+        if len(found) != 1:
+            raise UsageProblem(f"scenario {scenario!r} stands for {len(found)}: name one of them")
+        click.echo(_episode(name, found[0], seed)[1], nl=False)
+
+
+def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
+    """One scored episode, and its transcript."""
+    from evalkit.cli.setting_up import set_up_all
+    from evalkit.reports.kept import episode_figures, kept_text
+    from evalkit.scoring.arena import Arena
+    from evalkit.scoring.foreign import (
+        contract_of,
+        run_foreign,
+        runner_of,
+        server_for_harnesses,
+        why_not_expressible,
+    )
+
+    harness = find_harness(name)
+    reason = why_not_expressible(scenario, harness)
+    if reason is not None:
+        raise UsageProblem(f"scenario {scenario.name!r} is not expressible for {name}: {reason}")
+    set_up_all((name,))
+    contract, runner = contract_of(harness), runner_of(harness)
+    try:
+        with server_for_harnesses() as server:
+            arena = Arena(scenario, contract.offered)
+            episode, kept = run_foreign(arena, seed, contract, runner, server)
+    finally:
+        runner.close()
+    items = len(scenario.world.items)
+    return episode, kept_text(kept, scenario.name, items, episode_figures(episode))
+
+

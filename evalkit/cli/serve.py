@@ -1,0 +1,131 @@
+"""``evalkit serve``."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, KEYWORD, Offered
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.suites import load_suites
+
+if TYPE_CHECKING:
+    from evalkit.models.scripted import Stage
+    from evalkit.wire.episode import Episode
+    from evalkit.wire.server import Server
+
+_CHANNELS = ("finish", "checklist", "keyword", "output")
+
+
+@click.command()
+@click.argument("scenario")
+@click.option("--port", default=0, show_default="a free one", help="The port to listen on, at 127.0.0.1.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the script's choices.")
+@click.option(
+    "--offer",
+    "offers",
+    multiple=True,
+    type=click.Choice(_CHANNELS),
+    help="A channel that your harness agrees with the model for saying that it is done. Repeat for more.",
+)
+def command(scenario: str, port: int, seed: int, offers: tuple[str, ...]) -> None:
+    """Serve the scripted model of SCENARIO to a harness of your own, with a line per request.
+
+    Ctrl-C ends it and says how far the work came.
+    """
+    with one_line_errors():
+        found = _one(load_suites((scenario,)), scenario)
+    try:
+        from evalkit.wire.server import Server
+    except ImportError as error:
+        raise UsageProblem(f"{error.name} is not installed: pip install 'evalkit[server]'") from None
+    from evalkit.scoring.arena import Arena
+    from evalkit.wire.episode import Episode
+
+    offered = Offered(
+        finish="finish" in offers,
+        checklist="checklist" in offers,
+        keyword=KEYWORD if "keyword" in offers else None,
+        output="output" in offers,
+    )
+    arena = Arena(found, offered)
+    stage = arena.stage(seed, cap=arena.cap(seed))
+    own = [name for name, has in ((FINISH_TOOL, offered.finish), (CHECKLIST_TOOL, offered.checklist)) if has]
+    episode = Episode(stage, own_tools=tuple(own), blocking=True)
+    requests = iter(range(1, 1 << 60))
+    server = Server(
+        port=port,
+        log=lambda _, request, path, reply: click.echo(
+            f"{next(requests):4}  {request.method:4} {path}  {reply.status}  {reply.said}"
+            + (f"  [{stage.path}]" if reply.turn else "")
+        ),
+    )
+    token = server.add(episode)
+    try:
+        asyncio.run(_serve(server, token, found))
+    except OSError as error:
+        raise UsageProblem(f"port {port}: {error.strerror or error}") from None
+    _tell(stage, episode)
+
+
+def _one(scenarios: list[Scenario], name: str) -> Scenario:
+    """The one scenario that is meant."""
+    if len(scenarios) != 1:
+        names = [scenario.name for scenario in scenarios]
+        if name in names:
+            return scenarios[names.index(name)]
+        shown = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+        raise UsageProblem(f"scenario {name!r} stands for {len(names)}: name one of {shown}")
+    return scenarios[0]
+
+
+async def _serve(server: Server, token: str, scenario: Scenario) -> None:
+    await server.start()
+    url = server.url(token)
+    click.echo(f"{scenario.name}: {scenario.task.prompt}")
+    for name, value in (
+        ("ANTHROPIC_BASE_URL", url),
+        ("OPENAI_BASE_URL", f"{url}/v1"),
+        ("EVALKIT_TOOLS_URL", f"{url}/tools"),
+        ("EVALKIT_MCP_URL", f"{url}/mcp"),
+    ):
+        click.echo(f"export {name}={value}")
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, ended.set)
+    await ended.wait()
+    await server.stop()
+
+
+def _tell(stage: Stage, episode: Episode) -> None:
+    """How far the work came, and what the harness did on the way."""
+    stage.settle()
+    world = stage.world
+    done = world.settled().bit_count()
+    holds = "the oracle holds" if world.holds() else "the oracle does not hold"
+    click.echo(f"{stage.turns} turns; {done} of {world.all.bit_count()} items settled; {holds}")
+    seen = episode.seen
+    trace = stage.trace
+    told = {
+        "side requests": sum(seen.side.values()),
+        "new conversations": seen.amnesia,
+        "refused requests": seen.refused,
+        "protocol faults": len(trace.protocol_faults) if trace is not None else 0,
+        "dialect faults": len(seen.dialect_faults),
+        "orphan calls": trace.orphan_calls if trace is not None else 0,
+    }
+    odd = [f"{count} {name}" for name, count in told.items() if count]
+    if odd:
+        click.echo("; ".join(odd))
+    for reason, count in (seen.inexpressible + seen.warnings).items():
+        click.echo(f"note: {reason} ({count})")
+    if episode.failure is not None:
+        click.echo(f"ended by evalkit: {type(episode.failure).__name__} {episode.failure}")
+    world.close()

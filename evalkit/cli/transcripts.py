@@ -1,0 +1,143 @@
+"""``evalkit transcripts``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalkit.cli.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from evalkit.transcripts.recording import Recording
+
+_PATHS = click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+_ONE = click.argument("file", type=click.Path(path_type=Path))
+_NAME = click.option("--recording", "name", help="Which one: its id, or the part after '#'; else the first.")
+
+
+@click.group()
+def command() -> None:
+    """List, show and measure recorded runs; make scenarios of them."""
+
+
+@command.command("list")
+@_PATHS
+def list_(files: tuple[Path, ...]) -> None:
+    """The recordings in FILES and folders, and what could not be read. Exit 2 where nothing could."""
+    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.read import read_paths
+    from evalkit.transcripts.show import head
+
+    recordings = problems = 0
+    for found in read_paths(files):
+        if isinstance(found, Problem):
+            problems += 1
+            click.echo(f"evalkit: {found}", err=True)
+        else:
+            recordings += 1
+            click.echo(head(found))
+    click.echo(f"{recordings} recordings, {problems} problems")
+    if not recordings:
+        raise click.exceptions.Exit(2)
+
+
+@command.command("formats")
+def formats() -> None:
+    """The formats that are recognised."""
+    from evalkit.transcripts.read import FORMATS
+
+    width = max(map(len, FORMATS))
+    for name, text in FORMATS.items():
+        click.echo(f"{name:<{width}}  {text}")
+
+
+@command.command()
+@_ONE
+@_NAME
+def show(file: Path, name: str | None) -> None:
+    """One recording of FILE, turn by turn, as judgement sees it."""
+    from evalkit.transcripts.show import recording_text
+
+    click.echo(recording_text(_find(file, name)), nl=False)
+
+
+@command.command("to-scenario")
+@_ONE
+@_NAME
+@click.option("--name", "called", help="The scenario's name; else from the recording's id.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a new file.")
+def to_scenario(file: Path, name: str | None, called: str | None, out: Path | None) -> None:
+    """A scenario skeleton from a recording of FILE: moves in order, personal details replaced."""
+    from evalkit.scenarios.yaml_source import ScenarioError
+    from evalkit.transcripts.recording import Unreadable
+    from evalkit.transcripts.to_scenario import skeleton
+
+    recording = _find(file, name)
+    try:
+        text = skeleton(recording, called or "")
+    except (Unreadable, ScenarioError) as error:
+        raise UsageProblem(f"{recording.id}: {' '.join(str(error).split())}") from None
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with out.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except OSError as error:
+        raise UsageProblem(f"{out}: cannot be written: {error.strerror}") from None
+    click.echo(f"wrote {out}; edit it, read it for personal details, then: evalkit scenarios check {out}")
+
+
+@command.command()
+@click.argument("sample", type=click.Path(path_type=Path, dir_okay=False))
+@_PATHS
+@click.option("--reader", help="module:name of a function that reads a turn's claim; without it, rules.")
+def claims(sample: Path, files: tuple[Path, ...], reader: str | None) -> None:
+    """Hold the reader of claims against SAMPLE (CSV: recording, turn, claim): turns of FILES read by you."""
+    from evalkit.transcripts.claims import claim_of
+    from evalkit.transcripts.measure import ReaderError, find_reader, measure, read_sample
+    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.read import read_paths
+
+    def recordings() -> Iterator[Recording]:
+        for found in read_paths(files):
+            if isinstance(found, Problem):
+                click.echo(f"evalkit: {found}", err=True)
+            else:
+                yield found
+
+    try:
+        labelled = read_sample(sample)
+        read = find_reader(reader) if reader is not None else claim_of
+        for part, measured in measure(labelled, recordings(), read).items():
+            click.echo(f"{part or 'sample'}: {measured}")
+            for row in measured.wrong:
+                other = "a claim" if row.done else "no claim"
+                click.echo(f"  misread: {row.recording} turn {row.turn} is {other}")
+            if measured.missing:
+                click.echo(f"  {len(measured.missing)} labelled turns are in none of the files")
+    except ReaderError as error:
+        raise UsageProblem(str(error)) from None
+
+
+def _find(file: Path, name: str | None) -> Recording:
+    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.read import read_file
+
+    problems = []
+    seen = 0
+    for found in read_file(file):
+        if isinstance(found, Problem):
+            problems.append(str(found))
+            continue
+        seen += 1
+        if name is None or name in (found.id, found.id.partition("#")[2]):
+            return found
+    if seen:
+        raise UsageProblem(
+            f"{file}: no recording {name!r} among its {seen}; see: evalkit transcripts list {file}"
+        )
+    raise UsageProblem(problems[0] if problems else f"{file}: holds no recording")

@@ -1,0 +1,38 @@
+"""What happens to a run from outside, between its turns: a later user message, a compaction, an approval."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from evalkit.core.requests import Request
+
+
+class UserWrites(msgspec.Struct, frozen=True, gc=False):
+    """The user writes. ``closes``: one more turn, then the user is gone."""
+
+    text: str
+    closes: bool = False
+
+
+class Compacts(msgspec.Struct, frozen=True, gc=False):
+    """The conversation is compacted: what stands only in it is lost, but for the prompt and the last turn."""
+
+
+class Approves(msgspec.Struct, frozen=True, gc=False):
+    """A person approves gated items (a bit set); none is a refusal to approve."""
+
+    items: int = 0
+
+
+Event: TypeAlias = UserWrites | Compacts | Approves
+
+
+def with_words(request: Request, events: tuple[Event, ...]) -> Request:
+    """A request that carries what the user wrote besides; one that does is no repetition of another."""
+    words = [event.text for event in events if isinstance(event, UserWrites)]
+    if not words:
+        return request
+    text = "\n".join(words if request.text is None else [request.text, *words])
+    return msgspec.structs.replace(request, text=text, again=False)

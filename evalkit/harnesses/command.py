@@ -1,0 +1,124 @@
+"""An episode as a command: started for it, ended with it; its ending is a file, or its exit."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from evalkit.harnesses.endings import Finished
+from evalkit.harnesses.environment import Environment
+from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.processes import FLOOD, Group
+from evalkit.harnesses.surroundings import Surroundings
+
+#: How long a harness may take to end when evalkit's cap has ended the episode.
+GRACE_S = 2.0
+_TICK = 0.01
+_LARGEST_ENDING = 1 << 20
+CAP = "evalkit's cap"
+
+#: Whether evalkit's side of the episode is over, so that nothing the harness does can count.
+Over = Callable[[], bool]
+
+
+class Runner(Protocol):
+    """Runs episodes of one harness, one after the other."""
+
+    def run(self, told: dict[str, str], over: Over) -> Finished:
+        """Run one episode; ``told`` are the variables of it."""
+
+    def close(self) -> None:
+        """End what is running."""
+
+
+class Deadline:
+    """When an episode is ended by evalkit: the time limit, the cap, a flood of output."""
+
+    def __init__(self, seconds: float, over: Over) -> None:
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._over = over
+        self._grace: float | None = None
+
+    def passed(self, printed: int) -> Finished | None:
+        """Why the episode has to end now; None while it goes on."""
+        now = time.monotonic()
+        if self._grace is None and self._over():
+            self._grace = now + GRACE_S
+        if self._grace is not None and now > self._grace:
+            return Finished(problem=CAP, never=True)
+        if now > self._end:
+            return Finished(problem=f"time limit of {self._seconds:g} s", never=True)
+        if printed > FLOOD:
+            return Finished(problem=f"printed more than {FLOOD >> 20} MB")
+        return None
+
+
+class CommandRunner:
+    """One process for each episode."""
+
+    def __init__(self, harness: Harness, environment: Environment, seconds: float | None = None) -> None:
+        self._seconds = seconds or harness.manifest.time_limit_s
+        self._mark = secrets.token_hex(8)
+        self._around = Surroundings(harness, environment, self._mark)
+
+    def run(self, told: dict[str, str], over: Over) -> Finished:
+        own = self._around.episode()
+        try:
+            return self._run({**self._around.env(), **told, **own}, own, over)
+        finally:
+            self._around.done(own)
+
+    def _run(self, env: dict[str, str], own: dict[str, str], over: Over) -> Finished:
+        try:
+            group = Group(self._around.command(), env, own["EVALKIT_WORKDIR"])
+        except OSError as error:
+            return Finished(problem=f"cannot be started: {error.strerror}")
+        deadline = Deadline(self._seconds, over)
+        passed = None
+        left = 0
+        try:
+            while passed is None and group.process.poll() is None:
+                passed = deadline.passed(group.output.total)
+                time.sleep(_TICK)
+        finally:
+            left = group.kill()
+        output = group.output.text()
+        if passed is not None:
+            return _with(passed, group.exit, output, left)
+        if group.output.total > FLOOD:
+            flood = Finished(problem=f"printed more than {FLOOD >> 20} MB")
+            return _with(flood, group.exit, output, left)
+        told = read_ending(Path(own["EVALKIT_ENDING_FILE"]))
+        return Finished(told, exit=group.exit, output=output, left=left)
+
+    def close(self) -> None:
+        self._around.close()
+
+
+def _with(finished: Finished, code: str, output: str, left: int) -> Finished:
+    return Finished(None, finished.problem, finished.never, code, output, left)
+
+
+def read_ending(file: Path) -> Any:
+    """The content of an ending file; None where there is none, a text where it is no JSON."""
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(_LARGEST_ENDING + 1)
+    except OSError:
+        return None
+    return parse_ending(raw)
+
+
+def parse_ending(raw: bytes) -> Any:
+    """An ending from its bytes; a text, which is no ending, where it is no JSON object."""
+    if len(raw) > _LARGEST_ENDING:
+        return "more than 1 MB"
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw[:200].decode(errors="replace") or "an empty ending"

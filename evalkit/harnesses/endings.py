@@ -1,0 +1,108 @@
+"""What a harness says at its end, and what it means: its own word, a rule of its manifest, its exit."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from evalkit.core.decisions import Ending, Report
+from evalkit.harnesses.manifest import Rule
+
+#: The endings that a harness can declare; the others are evalkit's.
+DECLARED = ("done", "partial", "escalated", "limit", "error")
+_SHOWN = 200
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """How a harness came to its end.
+
+    ``told`` is the ending it wrote, ``problem`` what evalkit had to end it for, ``exit`` how its process
+    ended (``exit:0``, ``signal:SIGKILL``), ``left`` how many of its processes were still running then.
+    """
+
+    told: Any = None
+    problem: str = ""
+    never: bool = False
+    exit: str = "exit:0"
+    output: str = ""
+    left: int = 0
+
+
+def ending_of(finished: Finished, rules: tuple[Rule, ...]) -> tuple[Ending, str]:
+    """The ending, and a note where it needs one.
+
+    In this order: evalkit ended it; the ending it declared; its native signal by the first rule that fits;
+    the error it told; its exit (a rule may name that too).
+    """
+    if finished.never:
+        return Ending("never", finished.problem), ""
+    if finished.problem:
+        return Ending("error", finished.problem), ""
+    if finished.told is None:
+        return _by_exit(finished.exit, rules)
+    told = finished.told
+    problem = _invalid(told)
+    if problem:
+        return Ending("error", "invalid ending"), f"invalid ending: {problem}"
+    native = " ".join(str(told.get("native") or "").split())[:_SHOWN]
+    report = _report(told.get("report"))
+    kind = told.get("ending")
+    if kind is not None:
+        return Ending(kind, native, report), ""
+    failed = bool(told.get("error"))
+    if native:
+        rule = _fitting(native, rules, failed=failed)
+        if rule is not None:
+            return Ending(rule.ending, native, report), ""
+    if failed:
+        note = " ".join(str(told["error"]).split())[:_SHOWN]
+        return Ending("error", native or "error", report), note
+    if native:
+        return Ending("error", native, report), f"no rule of the manifest says what {native!r} means"
+    return _by_exit(finished.exit, rules, report)
+
+
+def _by_exit(code: str, rules: tuple[Rule, ...], report: Report | None = None) -> tuple[Ending, str]:
+    rule = _fitting(code, rules, failed=True)
+    if rule is not None:
+        return Ending(rule.ending, code, report or Report()), ""
+    return Ending("done" if code == "exit:0" else "error", code, report or Report()), ""
+
+
+def _fitting(native: str, rules: tuple[Rule, ...], *, failed: bool = False) -> Rule | None:
+    """The first rule that fits. ``*`` stands for any ending that the harness returned, not for an exception."""
+    for rule in rules:
+        if fnmatchcase(native, rule.native) and not (failed and rule.native == "*"):
+            return rule
+    return None
+
+
+def _invalid(told: Any) -> str:
+    if not isinstance(told, dict):
+        return f"is no object: {str(told)[:_SHOWN]!r}"
+    kind = told.get("ending")
+    if kind is not None and kind not in DECLARED:
+        return f"ending {str(kind)[:_SHOWN]!r}; allowed: {', '.join(DECLARED)}"
+    report = told.get("report")
+    if report is not None and not isinstance(report, dict):
+        return "report is no object"
+    for name in ("outstanding", "skipped"):
+        value = (report or {}).get(name)
+        if value is not None and not (isinstance(value, list) and all(isinstance(v, str) for v in value)):
+            return f"report.{name} is no list of item ids"
+    if kind is None and not told.get("native") and not told.get("error"):
+        return "has neither ending nor native"
+    return ""
+
+
+def _report(told: dict[str, Any] | None) -> Report:
+    if not told:
+        return Report()
+    outstanding = told.get("outstanding")
+    return Report(
+        None if outstanding is None else tuple(outstanding),
+        tuple(told.get("skipped") or ()),
+        str(told.get("reason") or ""),
+    )

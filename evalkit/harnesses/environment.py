@@ -1,0 +1,159 @@
+"""Isolated environments for harnesses: made on demand from their pins, kept, made again when a pin changes."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from evalkit.harnesses.manifest import Harness, ManifestError
+
+#: Names the cache folder; without it the user's cache folder is taken.
+CACHE = "EVALKIT_CACHE"
+_READY = "evalkit-ready.json"
+_LOCK_FILES = ("requirements.lock", "package-lock.json")
+
+Say = Callable[[str], None]
+
+
+class SetupError(RuntimeError):
+    """An environment that could not be made; one line."""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """What a harness runs in. ``path`` stands before the rest of PATH, ``env`` are variables it needs."""
+
+    python: Path
+    path: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    seconds: float = 0.0
+
+
+def cache_folder() -> Path:
+    """Where environments are kept."""
+    named = os.environ.get(CACHE)
+    if named:
+        return Path(named).expanduser().resolve() / "harnesses"
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "evalkit" / "harnesses"
+
+
+def needs_setup(harness: Harness) -> bool:
+    """Whether the harness has an environment of its own."""
+    setup = harness.manifest.setup
+    return bool(setup.python or setup.node)
+
+
+def folder_of(harness: Harness) -> Path:
+    """The folder of its environment: its name, and a digest of all that decides what is in it."""
+    setup = harness.manifest.setup
+    seen = hashlib.blake2b(msgspec.json.encode(setup, order="sorted"), digest_size=6)
+    seen.update(f"{sys.version_info[:2]}".encode())
+    for name in _LOCK_FILES:
+        file = harness.folder / name
+        if file.is_file():
+            seen.update(file.read_bytes())
+    return cache_folder() / f"{harness.manifest.name}-{seen.hexdigest()}"
+
+
+def is_ready(harness: Harness) -> bool:
+    """Whether its environment is there, as it is pinned now."""
+    return not needs_setup(harness) or (folder_of(harness) / _READY).is_file()
+
+
+def environment_of(harness: Harness) -> Environment:
+    """The environment, which must be there. ManifestError says how to make it."""
+    if not needs_setup(harness):
+        return Environment(Path(sys.executable))
+    folder = folder_of(harness)
+    if not is_ready(harness):
+        name = harness.manifest.name
+        raise ManifestError(f"harness {name!r} is not set up: evalkit harnesses setup {name}")
+    seconds = json.loads((folder / _READY).read_text()).get("seconds", 0.0)
+    python = folder / "python" / "bin" / "python"
+    own = python if python.exists() else Path(sys.executable)
+    path = tuple(str(place) for place in (folder / "python" / "bin", folder / "node_modules" / ".bin"))
+    return Environment(own, path, {"EVALKIT_NODE_MODULES": str(folder / "node_modules")}, seconds)
+
+
+def set_up(harness: Harness, say: Say) -> Environment:
+    """Make the environment if it is not there. SetupError where that fails; ``say`` is told of progress."""
+    if not needs_setup(harness):
+        return environment_of(harness)
+    folder = folder_of(harness)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(folder.with_suffix(".lock")):
+        if not is_ready(harness):
+            began = time.monotonic()
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            try:
+                _make(harness, folder, say)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            seconds = round(time.monotonic() - began, 1)
+            (folder / _READY).write_text(json.dumps({"seconds": seconds}))
+            _remove_older(harness, folder)
+            say(f"{harness.manifest.name}: set up in {seconds:g} s")
+    return environment_of(harness)
+
+
+def _make(harness: Harness, folder: Path, say: Say) -> None:
+    setup, name = harness.manifest.setup, harness.manifest.name
+    if setup.python:
+        uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+        if uv is None:
+            raise SetupError(f"{name}: uv is not installed: pip install uv")
+        python = str(folder / "python")
+        say(f"{name}: installing {', '.join(setup.python)}")
+        lock = harness.folder / "requirements.lock"
+        wanted = ["-r", str(lock)] if lock.is_file() else list(setup.python)
+        _call(name, [uv, "venv", "--quiet", "--python", sys.executable, python], folder)
+        _call(name, [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", f"{python}/bin/python", *wanted], folder)
+    if setup.node:
+        npm = shutil.which("npm")
+        if npm is None:
+            raise SetupError(f"{name}: npm is not installed: install Node.js 20 or newer")
+        say(f"{name}: installing {', '.join(f'{p}@{v}' for p, v in setup.node.items())}")
+        package = {"name": f"evalkit-{name}", "private": True, "type": "module", "dependencies": setup.node}
+        (folder / "package.json").write_text(json.dumps(package))
+        lock = harness.folder / "package-lock.json"
+        if lock.is_file():
+            shutil.copy(lock, folder / "package-lock.json")
+        _call(name, [npm, "install", "--no-audit", "--no-fund", "--loglevel=error"], folder)
+
+
+def _call(name: str, command: list[str], folder: Path) -> None:
+    """Run one step; its last words stand in the error."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        said = " ".join(lines)[-400:] or f"exit {done.returncode}"
+        tool = Path(command[0]).name
+        raise SetupError(f"{name}: {tool} failed (is the package registry reachable?): {said}")
+
+
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    with file.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def _remove_older(harness: Harness, folder: Path) -> None:
+    """Environments of earlier pins of the same harness."""
+    for other in folder.parent.glob(f"{harness.manifest.name}-*"):
+        digest = other.name.removeprefix(f"{harness.manifest.name}-")
+        if other != folder and other.is_dir() and len(digest) == 12 and "-" not in digest:
+            shutil.rmtree(other, ignore_errors=True)

@@ -1,0 +1,85 @@
+"""Finding a harness by what a user names: a shipped one, a folder, a program, a Python callable."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from evalkit.harnesses.manifest import FILE, Harness, Manifest, ManifestError, read_manifest
+
+SHIPPED = Path(__file__).resolve().parent / "shipped"
+#: How a program is run, by the ending of its name; anything else must be executable.
+_RUNS: dict[str, tuple[str, ...]] = {
+    ".py": ("{python}",),
+    ".js": ("{node}",),
+    ".mjs": ("{node}",),
+    ".cjs": ("{node}",),
+    ".sh": ("bash",),
+}
+
+
+def shipped() -> dict[str, Harness]:
+    """The shipped harnesses by name, each followed by its variants."""
+    found: dict[str, Harness] = {}
+    for file in sorted(SHIPPED.glob(f"*/{FILE}")):
+        manifest = read_manifest(file.parent)
+        for variant in ("", *manifest.variants):
+            harness = Harness(manifest, file.parent, variant)
+            found[harness.name] = harness
+    return found
+
+
+def find_harness(name: str) -> Harness:
+    """The harness that a name stands for; ManifestError where none does.
+
+    ``name`` is a shipped name, a folder with ``harness.toml``, a program (``.py``, ``.js``, ``.sh`` or an
+    executable), or ``module:function``; a folder's or shipped one's variant stands behind a colon.
+    """
+    path, _, variant = name.rpartition(":")
+    for place, wanted in ((Path(name), ""), (Path(path or name), variant if path else "")):
+        if (place / FILE).is_file():
+            return _variant(Harness(read_manifest(place), place.resolve()), wanted)
+    if Path(name).is_file():
+        return _program(Path(name).resolve())
+    harnesses = shipped()
+    if name in harnesses:
+        return harnesses[name]
+    if path in harnesses:
+        return _variant(harnesses[path], variant)
+    if _is_callable(name):
+        return _callable(name)
+    if Path(name).is_dir():
+        raise ManifestError(f"harness {name!r}: the folder holds no {FILE}")
+    known = ", ".join(key for key in harnesses if ":" not in key) or "none is shipped"
+    raise ManifestError(f"harness {name!r}: no such folder, program, module:function or name; names: {known}")
+
+
+def _variant(harness: Harness, variant: str) -> Harness:
+    if variant and variant not in harness.manifest.variants:
+        allowed = ", ".join(harness.manifest.variants) or "it has none"
+        raise ManifestError(f"harness {harness.manifest.name!r}: no variant {variant!r}; variants: {allowed}")
+    return Harness(harness.manifest, harness.folder, variant)
+
+
+def _program(path: Path) -> Harness:
+    before = _RUNS.get(path.suffix)
+    if before is None and not os.access(path, os.X_OK):
+        raise ManifestError(f"harness {path.name!r}: is not executable, and no .py, .js or .sh")
+    manifest = Manifest(path.stem, f"the program {path.name}", (*(before or ()), path.name))
+    return Harness(manifest, path.parent)
+
+
+def _is_callable(name: str) -> bool:
+    module, _, function = name.partition(":")
+    return function.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def _callable(name: str) -> Harness:
+    manifest = Manifest(
+        name.replace(":", "."),
+        f"the Python callable {name}",
+        ("{python}", "-m", "evalkit_harness", name),
+        resident=True,
+        env={"EVALKIT_IMPORT_FROM": str(Path.cwd())},
+    )
+    return Harness(manifest, Path.cwd())

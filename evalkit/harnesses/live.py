@@ -1,0 +1,139 @@
+"""The reference loop with a live model: turns over an SDK, tools on the world here, everything observed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+
+from evalkit.core.requests import Delivered, Request, Result
+from evalkit.core.tasks import Offered, Task
+from evalkit.core.traces import Trace
+from evalkit.core.turns import Call, Claim, Turn, count_tokens, make_turn, parse_arguments
+from evalkit.models.cassettes import Playing
+from evalkit.models.clients import SdkModel
+from evalkit.models.scripted import NeverEnds, ToolFailed
+from evalkit.models.spending import Budget
+from evalkit.strategies.claims import read_claim
+from evalkit.worlds import World, action_of
+
+
+class LiveStage:
+    """One live episode. What a turn claims is read by :func:`evalkit.strategies.claims.read_claim`.
+
+    ``cap`` is the number of model turns after which a further request raises NeverEnds.
+    """
+
+    def __init__(
+        self,
+        model: SdkModel,
+        world: World,
+        task: Task,
+        offered: Offered,
+        budget: Budget,
+        *,
+        cap: int,
+        playing: Playing | None = None,
+        observed: bool = True,
+    ) -> None:
+        self.model = model
+        self.world = world
+        self.task = task
+        self.offered = offered
+        self.budget = budget
+        self.cap = cap
+        self.playing = playing
+        self.trace: Trace | None = Trace(offered) if observed else None
+        self.previous = Delivered()
+        self.ran: dict[str, Result] = {}
+        self.turns = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.faulted = False
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens so far, by the provider's own count."""
+        return self.input_tokens + self.output_tokens
+
+    def ask(self, request: Request) -> Turn:
+        """The model's answer. LimitReached before a call that could go over the spending limit."""
+        if self.trace is not None and self.trace.last is not None:
+            self.trace.resolved(self.world.progress(), self.world.holds(), request)
+        if self.turns >= self.cap:
+            raise NeverEnds
+        expected = self._expected(request)
+        number = self.budget.reserve(expected, request.limit)
+        answer = self.model.ask(request)
+        self.budget.settle(number, answer.input_tokens, answer.output_tokens)
+        if self.playing is not None and self.playing.missed is not None:
+            raise self.playing.missed
+        turn = answer.turn
+        self.faulted = turn.kind == "failed"
+        if turn.kind in ("failed", "in_progress"):
+            self.previous = Delivered(self.previous.turn, request.limit, request.model)
+            return turn
+        turn = make_turn(
+            turn.content, turn.stop, native=turn.native, category=turn.category, claim=self._claim(turn)
+        )
+        self.ran = {}
+        self.previous = Delivered(turn, request.limit, request.model)
+        self.turns += 1
+        self.input_tokens += answer.input_tokens
+        self.output_tokens += answer.output_tokens
+        if self.trace is not None:
+            self._observe(turn, answer.input_tokens + answer.output_tokens)
+        return turn
+
+    def _expected(self, request: Request) -> int:
+        """A bound on the input of the next call: the last one's, what came since, and a tenth more."""
+        said = count_tokens(request.text or "") + sum(count_tokens(r.text) for r in request.results)
+        history = count_tokens(str(self.model.history)) + count_tokens(self.model.opening.system)
+        return int(1.1 * (history + said)) + 500
+
+    def _observe(self, turn: Turn, tokens: int) -> None:
+        assert self.trace is not None
+        self.trace.delivered(turn, tokens, f"live turn (claim {turn.claim})")
+        if turn.kind == "cut_off":
+            return
+        for call in turn.calls:
+            action = action_of(self.task.tools.get(call.tool), parse_arguments(call.arguments))
+            if action is not None:
+                self.trace.called[action] = self.trace.called.get(action, 0) + 1
+
+    @staticmethod
+    def _claim(turn: Turn) -> Claim:
+        return read_claim(turn.text).claim if turn.kind in ("content", "unknown") else "none"
+
+    def run(self, call: Call) -> Result:
+        """Run a call of the last turn on the world."""
+        turn = self.previous.turn
+        if self.trace is not None and turn is not None and turn.kind == "cut_off":
+            self.trace.ran_cut_off_call = True
+            self.trace.orphan_calls += 1
+        values = parse_arguments(call.arguments)
+        if values is None:
+            result = Result(call.id, f"{call.tool}: the arguments are not valid JSON", True)
+        else:
+            try:
+                outcome = self.world.perform(call.tool, values)
+            except Exception as error:
+                raise ToolFailed(f"tool {call.tool} raised {type(error).__name__}: {error}") from error
+            result = Result(call.id, outcome.text, outcome.error)
+        self.ran[call.id] = result
+        return result
+
+    def settle(self) -> None:
+        """Nothing is pending: tools act when they are called."""
+
+    def key(self) -> Hashable:
+        """No two moments of a live run are the same."""
+        return self.turns, self.faulted
+
+    def fork(self) -> LiveStage:
+        """A copy of conversation and world, for asking what could still happen. It is not observed."""
+        twin = copy.copy(self)
+        twin.model = self.model.copied()
+        twin.world = self.world.fork()
+        twin.ran = dict(self.ran)
+        twin.trace = None
+        return twin

@@ -1,0 +1,201 @@
+"""A harness under test: what it is run with, what it offers its model, what its own endings mean."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
+from evalkit.wire.answers import Dialect
+from evalkit.wire.side import Side
+
+FILE = "harness.toml"
+
+
+class ManifestError(ValueError):
+    """A harness that cannot be used; one line."""
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a native ending means. ``native`` is a pattern of shell style, ``why`` the reason."""
+
+    native: str
+    ending: Literal["done", "partial", "escalated", "limit", "error"]
+    why: str
+
+
+class Channel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tool of the harness's own. ``tool`` is its name there.
+
+    ``arguments`` are its arguments where they are not evalkit's: each a text in which ``{completed}``,
+    ``{skipped}``, ``{reason}`` and ``{summary}`` stand for what the model tells.
+    """
+
+    tool: str
+    arguments: dict[str, str] = {}
+
+
+class Offers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The channels for "done". ``true`` for a tool: the server offers evalkit's own beside the world's."""
+
+    finish: bool | Channel = False
+    checklist: bool | Channel = False
+    keyword: str | None = None
+    output: bool = False
+
+    @property
+    def offered(self) -> Offered:
+        """As the player knows them."""
+        return Offered(bool(self.finish), bool(self.checklist), self.keyword, self.output)
+
+    @property
+    def own_tools(self) -> tuple[str, ...]:
+        """The tools that the server offers for the harness."""
+        own = ((FINISH_TOOL, self.finish), (CHECKLIST_TOOL, self.checklist))
+        return tuple(name for name, offer in own if offer is True)
+
+
+class Shell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A harness that has only a shell: the model's calls become commands of its one tool.
+
+    ``command`` is run for a call of the world's tools, ``finish`` for a finish call; ``{tool}`` and
+    ``{arguments}`` (quoted JSON) are filled in.
+    """
+
+    tool: str
+    argument: str = "command"
+    command: str = "evalkit-tool {tool} {arguments}"
+    finish: str = "evalkit-tool {tool} {arguments}"
+
+
+class Tools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the harness calls the world's tools: by their names, behind a prefix, or through its shell."""
+
+    prefix: str = ""
+    shell: Shell | None = None
+
+
+class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What its environment holds: pinned requirements for Python, or package versions for Node."""
+
+    python: tuple[str, ...] = ()
+    node: dict[str, str] = {}
+
+
+class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another way to run the same program; what is given stands in the place of the manifest's."""
+
+    summary: str
+    offers: Offers | None = None
+    dialect: Dialect | None = None
+    endings: tuple[Rule, ...] = ()
+    env: dict[str, str] = {}
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``harness.toml``. ``resident`` programs take one job per line; ``background`` ones poll."""
+
+    name: str
+    summary: str
+    run: tuple[str, ...]
+    dialect: Dialect = "anthropic"
+    streamed: bool = False
+    resident: bool = False
+    background: bool = False
+    time_limit_s: float = 120.0
+    model: str = ""
+    env: dict[str, str] = {}
+    setup: Setup = Setup()
+    tools: Tools = Tools()
+    offers: Offers = Offers()
+    side: tuple[Side, ...] = ()
+    endings: tuple[Rule, ...] = ()
+    variants: dict[str, Variant] = {}
+
+
+class Harness(msgspec.Struct, frozen=True):
+    """A manifest with its folder, in one of its variants."""
+
+    manifest: Manifest
+    folder: Path
+    variant: str = ""
+
+    @property
+    def name(self) -> str:
+        """The manifest's name, and the variant's behind a colon."""
+        return f"{self.manifest.name}:{self.variant}" if self.variant else self.manifest.name
+
+    @property
+    def _own(self) -> Variant:
+        return self.manifest.variants[self.variant] if self.variant else Variant(self.manifest.summary)
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+        return self._own.summary
+
+    @property
+    def offers(self) -> Offers:
+        """The channels that this variant offers."""
+        return self._own.offers or self.manifest.offers
+
+    @property
+    def dialect(self) -> Dialect:
+        """The API that it speaks."""
+        return self._own.dialect or self.manifest.dialect
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What its native endings mean; the variant's rules come first."""
+        return self._own.endings + self.manifest.endings
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Variables of its own."""
+        return {**self.manifest.env, **self._own.env}
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of its folder's files, so that a change is noticed."""
+        seen = hashlib.blake2b(f"{self.variant}\n{self.manifest}".encode(), digest_size=8)
+        names = [Path(part) for part in self.manifest.run if (self.folder / part).is_file()]
+        for name in names:
+            seen.update((self.folder / name).read_bytes())
+        return seen.hexdigest()
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a harness folder. ManifestError where there is none or it is wrong."""
+    file = folder / FILE
+    try:
+        return parse_manifest(tomllib.loads(file.read_text(encoding="utf-8")), str(file))
+    except OSError as error:
+        raise ManifestError(f"{file}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ManifestError(f"{file}: is no TOML: {error}") from None
+
+
+def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
+    """A manifest from its document. ManifestError names ``place`` and field."""
+    try:
+        manifest = msgspec.convert(document, Manifest)
+    except msgspec.ValidationError as error:
+        raise ManifestError(f"{place}: {error}") from None
+    if not manifest.run:
+        raise ManifestError(f"{place}: run: is empty; expected a command, as ['{{python}}', 'agent.py']")
+    if manifest.time_limit_s <= 0:
+        raise ManifestError(f"{place}: time_limit_s: must be above 0, got {manifest.time_limit_s:g}")
+    for name in (manifest.name, *manifest.variants):
+        if not name or any(sign in name for sign in ":/ "):
+            raise ManifestError(f"{place}: the name {name!r} must be a word without ':', '/' or a blank")
+    for requirement in manifest.setup.python:
+        if "==" not in requirement:
+            raise ManifestError(f"{place}: setup.python: {requirement!r} has no version; pin it with ==")
+    for package, version in manifest.setup.node.items():
+        if not version[:1].isdigit():
+            raise ManifestError(f"{place}: setup.node: {package} {version!r} is no exact version")
+    return manifest

@@ -1,0 +1,116 @@
+"""A resident harness process: a job for each line on its stdin, an ending for each line on its stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import time
+
+from evalkit.harnesses.command import Deadline, Over, parse_ending
+from evalkit.harnesses.endings import Finished
+from evalkit.harnesses.environment import Environment
+from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.processes import FLOOD, Group
+from evalkit.harnesses.surroundings import Surroundings
+
+_TICK = 0.05
+_LONGEST_LINE = 1 << 20
+
+
+class ResidentRunner:
+    """One process for many episodes; a new one after an episode that did not end by itself."""
+
+    def __init__(self, harness: Harness, environment: Environment, seconds: float | None = None) -> None:
+        self._seconds = seconds or harness.manifest.time_limit_s
+        self._around = Surroundings(harness, environment, secrets.token_hex(8))
+        self._group: Group | None = None
+        self._read = bytearray()
+
+    def run(self, told: dict[str, str], over: Over) -> Finished:
+        own = self._around.episode()
+        printed = 0
+        if self._group is None or self._group.process.poll() is not None:
+            self._end()
+            try:
+                self._group = Group(
+                    self._around.command(), self._around.env(), self._around.folder, piped=True
+                )
+            except OSError as error:
+                return Finished(problem=f"cannot be started: {error.strerror}")
+        group = self._group
+        printed = group.output.total
+        try:
+            finished = self._job(group, {**told, **own}, Deadline(self._seconds, over), printed)
+        finally:
+            self._around.done(own)
+        if finished.problem or not isinstance(finished.told, dict):
+            left = self._end()
+            code = group.exit if finished.exit == "running" else finished.exit
+            return Finished(
+                finished.told, finished.problem, finished.never, code, group.output.text(printed), left
+            )
+        return finished
+
+    def _job(self, group: Group, job: dict[str, str], deadline: Deadline, printed: int) -> Finished:
+        process = group.process
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps(job).encode() + b"\n")
+            process.stdin.flush()
+        except OSError:
+            return Finished(None, _ended(group), exit="running")
+        while True:
+            line = self._line(group)
+            output = group.output
+            if line is not None:
+                told = parse_ending(line)
+                return Finished(told, exit="exit:0", output=output.text(printed or 1))
+            if process.poll() is not None and not self._readable(group):
+                return Finished(None, _ended(group), exit=group.exit)
+            passed = deadline.passed(output.total - printed)
+            if passed is None and len(self._read) > _LONGEST_LINE:
+                passed = Finished(problem=f"printed a line of more than {_LONGEST_LINE >> 20} MB")
+            if passed is not None:
+                return Finished(None, passed.problem, passed.never, "running")
+
+    def _readable(self, group: Group) -> bool:
+        assert group.process.stdout is not None
+        return bool(select.select([group.process.stdout], [], [], 0)[0]) and self._fill(group)
+
+    def _fill(self, group: Group) -> bool:
+        assert group.process.stdout is not None
+        chunk = os.read(group.process.stdout.fileno(), 1 << 16)
+        self._read += chunk
+        return bool(chunk)
+
+    def _line(self, group: Group) -> bytes | None:
+        """The next line, or None when none came within a tick."""
+        assert group.process.stdout is not None
+        if b"\n" not in self._read:
+            ready, _, _ = select.select([group.process.stdout], [], [], _TICK)
+            if ready and not self._fill(group):
+                time.sleep(_TICK)
+        line, newline, rest = self._read.partition(b"\n")
+        if not newline or len(line) > FLOOD:
+            return None
+        self._read = bytearray(rest)
+        return bytes(line)
+
+    def _end(self) -> int:
+        self._read.clear()
+        left = 0
+        if self._group is not None:
+            left = self._group.kill()
+            self._group = None
+        return left
+
+    def close(self) -> None:
+        self._end()
+        self._around.close()
+
+
+def _ended(group: Group) -> str:
+    code = group.exit
+    return "exit:0 without an ending" if code in ("exit:0", "running") else code

@@ -1,0 +1,98 @@
+"""What a harness process finds around it: a clean environment and folders of its own, then gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from evalkit.harnesses.environment import Environment
+from evalkit.harnesses.manifest import Harness, ManifestError
+
+CLIENT = Path(__file__).resolve().parent / "client"
+#: Marks every process of a harness, also those that leave its process group.
+MARK = "EVALKIT_MARK"
+DUMMY_KEY = "evalkit-dummy-key"
+#: What is taken over from the caller's environment: where programs are, and nothing that belongs to a user.
+_KEPT = ("PATH", "SYSTEMROOT", "TZ", "LD_LIBRARY_PATH")
+
+
+class Surroundings:
+    """A temporary folder with a home and a work folder, and the environment that points there."""
+
+    def __init__(self, harness: Harness, environment: Environment, mark: str) -> None:
+        self.harness = harness
+        self.environment = environment
+        self.folder = Path(tempfile.mkdtemp(prefix="evalkit-harness-"))
+        self.mark = mark
+        for name in ("home", "tmp", "bin"):
+            (self.folder / name).mkdir()
+        tool = self.folder / "bin" / "evalkit-tool"
+        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I "{CLIENT / "evalkit_tool.py"}" "$@"\n')
+        tool.chmod(0o755)
+        self._works = 0
+
+    def env(self) -> dict[str, str]:
+        """The environment of a process, without what belongs to one episode."""
+        home = str(self.folder / "home")
+        env = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        env["PATH"] = os.pathsep.join(
+            (str(self.folder / "bin"), *self.environment.path, env.get("PATH", os.defpath))
+        )
+        env.update(
+            HOME=home,
+            USERPROFILE=home,
+            XDG_CONFIG_HOME=f"{home}/.config",
+            XDG_CACHE_HOME=f"{home}/.cache",
+            XDG_DATA_HOME=f"{home}/.local/share",
+            TMPDIR=str(self.folder / "tmp"),
+            LANG="C.UTF-8",
+            PYTHONPATH=str(CLIENT),
+            PYTHONUNBUFFERED="1",
+            EVALKIT_RESIDENT="1" if self.harness.manifest.resident else "0",
+            PYTHONDONTWRITEBYTECODE="1",
+            NO_PROXY="*",
+            no_proxy="*",
+            ANTHROPIC_API_KEY=DUMMY_KEY,
+            OPENAI_API_KEY=DUMMY_KEY,
+            EVALKIT_CLIENT=str(CLIENT / "evalkit_harness.mjs"),
+            EVALKIT_VARIANT=self.harness.variant,
+        )
+        env.update(self.environment.env)
+        env.update(self.harness.env)
+        env[MARK] = self.mark
+        return env
+
+    def command(self) -> list[str]:
+        """The command with its placeholders and the folder's files filled in."""
+        return [self._filled(part) for part in self.harness.manifest.run]
+
+    def _filled(self, part: str) -> str:
+        if part == "{python}":
+            return str(self.environment.python)
+        if part == "{node}":
+            node = shutil.which("node")
+            if node is None:
+                raise ManifestError(f"harness {self.harness.name!r}: node is not installed")
+            return node
+        file = self.harness.folder / part
+        return str(file) if file.is_file() else part.replace("{folder}", str(self.harness.folder))
+
+    def episode(self) -> dict[str, str]:
+        """The folder and the ending file of one more episode."""
+        self._works += 1
+        work = self.folder / f"work-{self._works}"
+        work.mkdir()
+        ending = self.folder / f"ending-{self._works}.json"
+        return {"EVALKIT_WORKDIR": str(work), "EVALKIT_ENDING_FILE": str(ending)}
+
+    def done(self, told: dict[str, str]) -> None:
+        """Remove what one episode left."""
+        shutil.rmtree(told["EVALKIT_WORKDIR"], ignore_errors=True)
+        Path(told["EVALKIT_ENDING_FILE"]).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove everything."""
+        shutil.rmtree(self.folder, ignore_errors=True)

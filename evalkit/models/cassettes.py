@@ -1,0 +1,301 @@
+"""Recorded exchanges with a model: kept with vcrpy, found by what was asked, replayed as they came.
+
+One cassette holds one scenario and seed. Strategies that share a prefix share its recorded turns. Within an
+episode, equal requests get the recorded answers in their order. vcrpy's own patch is process-wide, so an
+episode's client has a transport of its own that hands exchanges to vcrpy's stub; the names used are private
+to vcrpy, a test holds them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalkit import __version__
+from evalkit.models.secrets import (
+    REQUEST_HEADERS,
+    RESPONSE_HEADERS,
+    clean_body,
+    clean_headers,
+    clean_url,
+)
+
+INDEX = "cassettes.json"
+
+
+class CassetteError(ValueError):
+    """A cassette, or a folder of them, that cannot be used; one line."""
+
+
+class Missed(Exception):
+    """What was asked is not recorded; the message has the nearest request and the first difference."""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where recordings come from. ``scripted``: evalkit's own server, never to be shown as a provider's.
+
+    ``suites``, ``strategies`` and ``seeds`` are what was recorded, so that replay knows what to run.
+    """
+
+    model: str
+    dialect: str
+    streamed: bool
+    scripted: bool
+    recorded_from: str
+    recorded_on: str
+    scenarios: tuple[str, ...] = ()
+    strategies: tuple[str, ...] = ()
+    seeds: int = 1
+    evalkit: str = __version__
+
+
+def write_origin(folder: Path, origin: Origin) -> None:
+    """Note where the recordings of a folder come from."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = msgspec.json.format(msgspec.json.encode(origin), indent=1).decode() + "\n"
+    _write(folder / INDEX, text)
+
+
+def read_origin(folder: Path) -> Origin:
+    """Where the recordings of a folder come from. CassetteError where it does not say."""
+    try:
+        return msgspec.json.decode((folder / INDEX).read_bytes(), type=Origin)
+    except FileNotFoundError:
+        raise CassetteError(f"{folder}: holds no recordings (no {INDEX})") from None
+    except (OSError, msgspec.DecodeError) as error:
+        raise CassetteError(f"{folder / INDEX}: cannot be read: {error}") from None
+
+
+def cassette_file(folder: Path, scenario: str, seed: int) -> Path:
+    """The file of a scenario and seed, whatever the scenario is called."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", scenario).strip(".") or "scenario"
+    if safe != scenario:
+        safe += "-" + hashlib.blake2b(scenario.encode(), digest_size=4).hexdigest()
+    return folder / (f"{safe}.json" if seed == 0 else f"{safe}@{seed}.json")
+
+
+def canonical(method: str, url: str, body: bytes | str | None, known: tuple[str, ...] = ()) -> str:
+    """What a request asks: its method, path and canonical body, without secrets."""
+    return f"{method} {clean_url(url)}\n{clean_body(body, known, canonical=True)}"
+
+
+class Tape:
+    """The cassette of one scenario and seed, shared by the episodes that play or record it.
+
+    ``secrets`` are values that must never be written, whatever they look like.
+    """
+
+    def __init__(self, file: Path, *, record: bool, origin: Origin, secrets: tuple[str, ...] = ()) -> None:
+        from vcr.cassette import Cassette
+        from vcr.record_mode import RecordMode
+        from vcr.serializers import jsonserializer
+
+        self.file = file
+        self.record = record
+        self.secrets = secrets
+        self.lock = threading.RLock()
+        self._persister = _Persister
+        self._cassette = Cassette(
+            str(file),
+            serializer=jsonserializer,
+            persister=_Persister,
+            record_mode=RecordMode.NEW_EPISODES if record else RecordMode.NONE,
+            before_record_request=self._clean_request,
+            before_record_response=self._clean_response,
+        )
+        try:
+            self._cassette._load()
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise CassetteError(f"{file}: is no cassette: {' '.join(str(error).split())[:200]}") from None
+        if record:
+            self._cassette.get_metadata("origin", msgspec.to_builtins(origin))
+        self._places: dict[str, list[int]] = {}
+        for place, (request, _) in enumerate(self._cassette.data):
+            self._places.setdefault(_ask_of(request), []).append(place)
+
+    def __len__(self) -> int:
+        return len(self._cassette.data)
+
+    def save(self) -> None:
+        """Write what was recorded; readers see the old file or the new one, never a part."""
+        with self.lock:
+            if self.record and self._cassette.dirty:
+                self._cassette._save()
+
+    def answers_to(self, ask: str) -> list[int]:
+        """The places of the recorded answers to what is asked, in recorded order."""
+        return self._places.get(ask, [])
+
+    def response(self, place: int) -> Any:
+        """A recorded response in vcrpy's form."""
+        return self._cassette.data[place][1]
+
+    def exchange(self, place: int) -> tuple[Any, Any]:
+        """A recorded request and response in vcrpy's form."""
+        request, response = self._cassette.data[place]
+        return request, response
+
+    def append(self, ask: str, request: Any, response: Any) -> int:
+        """Keep an exchange; its place."""
+        with self.lock:
+            before = len(self._cassette.data)
+            self._cassette.append(request, response)
+            self._places.setdefault(ask, []).append(before)
+            return before
+
+    def nearest(self, ask: str) -> str:
+        """The nearest recorded request and the first difference, in one line."""
+        best, shared = "", -1
+        for known in self._places:
+            length = _shared(known, ask)
+            if length > shared:
+                best, shared = known, length
+        if not best:
+            return f"{self.file.name} holds no request"
+        return f"nearest in {self.file.name}: {_difference(best, ask)}"
+
+    # What may be kept
+
+    def _clean_request(self, request: Any) -> Any:
+        from vcr.request import Request
+
+        body = clean_body(request.body, self.secrets, canonical=True)
+        headers = clean_headers(request.headers, REQUEST_HEADERS)
+        return Request(request.method, f"http://model{clean_url(request.uri)}", body, headers)
+
+    def _clean_response(self, response: Any) -> Any:
+        headers = clean_headers(response["headers"], RESPONSE_HEADERS | _MARKS)
+        body = clean_body(response["body"]["string"], self.secrets).encode()
+        return {**response, "headers": headers, "body": {"string": body}}
+
+
+def _ask_of(request: Any) -> str:
+    return canonical(request.method, request.uri, request.body)
+
+
+#: Headers in which a recording keeps how a body came: the sizes of its chunks, and whether it broke off.
+CHUNKS, BROKE = "x-evalkit-chunks", "x-evalkit-broke"
+_MARKS = frozenset((CHUNKS, BROKE))
+
+
+class _Persister:
+    """vcrpy's persister, but atomic."""
+
+    @staticmethod
+    def load_cassette(path: str, serializer: Any) -> Any:
+        from vcr.persisters.filesystem import FilesystemPersister
+
+        return FilesystemPersister.load_cassette(path, serializer)
+
+    @staticmethod
+    def save_cassette(path: str, content: Any, serializer: Any) -> None:
+        from vcr.serialize import serialize
+
+        _write(Path(path), serialize(content, serializer))
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+        os.replace(temporary, file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
+
+
+def _difference(known: str, asked: str) -> str:
+    """Where two canonical requests differ first."""
+    head_known, _, body_known = known.partition("\n")
+    head_asked, _, body_asked = asked.partition("\n")
+    if head_known != head_asked:
+        return f"recorded {head_known}, asked {head_asked}"
+    try:
+        place, was, now = _first(json.loads(body_known), json.loads(body_asked), "")
+    except (ValueError, RecursionError):
+        return "the bodies differ"
+    return f"at {place or 'the body'}: recorded {was}, asked {now}"
+
+
+def _first(known: Any, asked: Any, place: str) -> tuple[str, str, str]:
+    if isinstance(known, dict) and isinstance(asked, dict):
+        for key in sorted({*known, *asked}):
+            inner = f"{place}.{key}" if place else key
+            if key not in known or key not in asked:
+                return inner, _shown(known.get(key, "nothing")), _shown(asked.get(key, "nothing"))
+            if known[key] != asked[key]:
+                return _first(known[key], asked[key], inner)
+    if isinstance(known, list) and isinstance(asked, list):
+        for at, (one, other) in enumerate(zip(known, asked, strict=False)):
+            if one != other:
+                return _first(one, other, f"{place}[{at}]")
+        return f"{place}[{min(len(known), len(asked))}]", f"{len(known)} elements", f"{len(asked)}"
+    return place, _shown(known), _shown(asked)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+class Playing:
+    """One episode's way through a tape, in the form that vcrpy's stub asks of a cassette.
+
+    ``asks_anyway``: what is on the tape is asked again and not kept twice; for a server that must follow.
+    """
+
+    def __init__(self, tape: Tape, *, asks_anyway: bool = False) -> None:
+        self.tape = tape
+        self.asks_anyway = asks_anyway
+        self.missed: Missed | None = None
+        self._played: Counter[str] = Counter()
+
+    def can_play_response_for(self, request: Any) -> bool:
+        return not self.asks_anyway and self._on_tape(self._ask(request))
+
+    def _on_tape(self, ask: str) -> bool:
+        return self._played[ask] < len(self.tape.answers_to(ask))
+
+    def play_response(self, request: Any) -> Any:
+        ask = self._ask(request)
+        place = self.tape.answers_to(ask)[self._played[ask]]
+        self._played[ask] += 1
+        return self.tape.response(place)
+
+    @property
+    def write_protected(self) -> bool:
+        return not self.tape.record
+
+    def filter_request(self, request: Any) -> Any:
+        """Asked by the stub before it refuses a request: here is what was missed."""
+        self.missed = Missed(f"replay miss: {self.tape.nearest(self._ask(request))}")
+        raise self.missed
+
+    def append(self, request: Any, response: Any) -> None:
+        ask = self._ask(request)
+        if not self._on_tape(ask):
+            self.tape.append(ask, request, response)
+        self._played[ask] += 1
+
+    def _ask(self, request: Any) -> str:
+        return canonical(request.method, request.uri, request.body, self.tape.secrets)

@@ -1,0 +1,325 @@
+"""Models behind the real SDKs: core requests in, answers out, the conversation kept in the provider's shape.
+
+The SDKs are loaded when the first client is made. They never retry by themselves: whoever drives a run decides.
+What is already in the API's shape goes round their key transformation (``extra_body``), which walks every item
+of a conversation through every type that an item can have: 25 ms a request at nine turns.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from evalkit.core.requests import Request, Result
+from evalkit.core.turns import Turn
+from evalkit.wire.answers import Answer, Dialect, failed
+from evalkit.wire.anthropic_messages import answers as messages
+from evalkit.wire.anthropic_messages import requests as messages_requests
+from evalkit.wire.dialects import SPOKEN, decode_stream
+from evalkit.wire.openai_chat import answers as chat
+from evalkit.wire.openai_chat import requests as chat_requests
+from evalkit.wire.openai_responses import answers as responses
+from evalkit.wire.openai_responses import requests as responses_requests
+
+#: Sent where a key is wanted and none is needed.
+NO_KEY = "none"
+
+
+class Opening(msgspec.Struct, frozen=True):
+    """What a conversation begins with: instructions, the user's words, the tools (name, words, schema)."""
+
+    system: str
+    prompt: str
+    tools: tuple[tuple[str, str, Mapping[str, Any]], ...] = ()
+
+
+class SdkModel(ABC):
+    """One conversation with a model. ``held``: the server holds it, and requests carry only what is new."""
+
+    dialect: Dialect
+
+    def __init__(
+        self, opening: Opening, *, streamed: bool, held: bool = False, background: bool = False
+    ) -> None:
+        self.opening = opening
+        self.streamed = streamed
+        self.held = held
+        self.background = background
+        self.history: list[dict[str, Any]] = self._user((), opening.prompt)
+        self._new: list[dict[str, Any]] = list(self.history)
+        self._answer: Answer | None = None
+        #: The answer that the next request goes on from, where the server holds the conversation.
+        self._continues: str | None = None
+        self._waiting = ""
+        #: The provider's names of the models that requests ask for.
+        self.names: Mapping[str, str] = {}
+
+    def ask(self, request: Request) -> Answer:
+        """The model's answer to what a request adds. It never raises for what a network or an API may do."""
+        if not (request.again or request.poll):
+            self._add(request)
+        try:
+            if request.poll and self._waiting:
+                answer = self._poll(self._waiting)
+            else:
+                answer = self._stream(request) if self.streamed else self._whole(request)
+        except Exception as error:
+            answer = _failure(error, streamed=self.streamed)
+        if answer.turn.kind == "in_progress":
+            self._waiting = answer.id
+        elif answer.turn.kind != "failed":
+            self._waiting = ""
+            self._answer = answer
+        return answer
+
+    def copied(self) -> SdkModel:
+        """A copy of the conversation so far, over the same client."""
+        twin = copy.copy(self)
+        twin.history = list(self.history)
+        twin._new = list(self._new)
+        return twin
+
+    def _add(self, request: Request) -> None:
+        """Add what a request adds to the conversation."""
+        if request.echo is None and request.text is None and not request.results:
+            return
+        said = self._user(request.results, request.text)
+        self.history += self._echo(request.echo)
+        self.history += said
+        if self.held and request.echo is not None and self._answer is not None:
+            self._continues = self._answer.id
+            self._new = said
+
+    def _echo(self, turn: Turn | None) -> list[dict[str, Any]]:
+        """The last answer as it is sent back: as it came, whatever it holds beside what was read."""
+        if turn is None or self._answer is None:
+            return []
+        return self._sent_back(self._answer.raw)
+
+    # Each dialect
+
+    @abstractmethod
+    def _user(self, results: Sequence[Result], text: str | None) -> list[dict[str, Any]]:
+        """What answers a turn."""
+
+    @abstractmethod
+    def _sent_back(self, raw: Any) -> list[dict[str, Any]]:
+        """What sends an answer back."""
+
+    @abstractmethod
+    def _create(self, request: Request, *, stream: bool) -> Any:
+        """Call the SDK."""
+
+    def _whole(self, request: Request) -> Answer:
+        return SPOKEN[self.dialect].decode(_plain(self._create(request, stream=False)))
+
+    def _stream(self, request: Request) -> Answer:
+        with self._create(request, stream=True) as stream:
+            return decode_stream(self.dialect, _events(stream))
+
+    def _poll(self, name: str) -> Answer:
+        raise NotImplementedError(f"{self.dialect} has no background answers")
+
+
+class MessagesModel(SdkModel):
+    """The Anthropic SDK. ``held`` uses server-held message threads."""
+
+    dialect: Dialect = "anthropic"
+
+    def __init__(self, client: Any, opening: Opening, *, streamed: bool, held: bool = False) -> None:
+        super().__init__(opening, streamed=streamed, held=held)
+        self._client = client
+        self._tools = [messages_requests.tool(*tool) for tool in opening.tools]
+        self._asked: str | None = None
+
+    def _user(self, results: Sequence[Result], text: str | None) -> list[dict[str, Any]]:
+        return messages_requests.user(results, text)
+
+    def _sent_back(self, raw: Any) -> list[dict[str, Any]]:
+        return messages_requests.assistant(messages.echo(raw))
+
+    def _create(self, request: Request, *, stream: bool) -> Any:
+        fixed = {"messages": self.history, "system": self.opening.system, "tools": self._tools}
+        asked = {
+            "model": self.names.get(request.model, request.model),
+            "max_tokens": request.limit,
+            "stream": stream,
+            "messages": [],
+        }
+        if not self.held:
+            return self._client.messages.create(extra_body=fixed, **asked)
+        betas = [messages_requests.THREADS_BETA]
+        create = self._client.beta.messages.create
+        # An answer can be continued once: what asks again after an answer starts a new thread.
+        answered = self._answer.id if self._answer is not None else None
+        if self._continues is not None and self._continues == answered:
+            thread = {"type": "continue", "previous_message_id": self._continues}
+            return create(thread=thread, betas=betas, extra_body={"messages": self._new}, **asked)
+        return create(thread={"type": "create"}, betas=betas, extra_body=fixed, **asked)
+
+
+class ResponsesModel(SdkModel):
+    """The OpenAI SDK's Responses. ``held`` uses ``previous_response_id``."""
+
+    dialect: Dialect = "responses"
+
+    def __init__(
+        self, client: Any, opening: Opening, *, streamed: bool, held: bool = False, background: bool = False
+    ) -> None:
+        super().__init__(opening, streamed=streamed, held=held, background=background)
+        self._client = client
+        self._tools = [responses_requests.tool(*tool) for tool in opening.tools]
+
+    def _user(self, results: Sequence[Result], text: str | None) -> list[dict[str, Any]]:
+        return responses_requests.user(results, text)
+
+    def _sent_back(self, raw: Any) -> list[dict[str, Any]]:
+        return responses.echo(raw)
+
+    def _create(self, request: Request, *, stream: bool) -> Any:
+        more: dict[str, Any] = {"background": True} if self.background else {}
+        if self._continues is not None:
+            more["previous_response_id"] = self._continues
+        return self._client.responses.create(
+            model=self.names.get(request.model, request.model),
+            instructions=self.opening.system,
+            max_output_tokens=request.limit,
+            stream=stream,
+            extra_body={"input": self._new if self.held else self.history, "tools": self._tools},
+            **more,
+        )
+
+    def _poll(self, name: str) -> Answer:
+        return responses.decode(_plain(self._client.responses.retrieve(name)))
+
+
+class ChatModel(SdkModel):
+    """The OpenAI SDK's Chat Completions."""
+
+    dialect: Dialect = "chat"
+
+    def __init__(self, client: Any, opening: Opening, *, streamed: bool) -> None:
+        super().__init__(opening, streamed=streamed)
+        self._client = client
+        self._tools = [chat_requests.tool(*tool) for tool in opening.tools]
+
+    def _user(self, results: Sequence[Result], text: str | None) -> list[dict[str, Any]]:
+        return chat_requests.user(results, text)
+
+    def _sent_back(self, raw: Any) -> list[dict[str, Any]]:
+        message = chat.echo(raw)
+        return [message] if message is not None else []
+
+    def _create(self, request: Request, *, stream: bool) -> Any:
+        more = {"stream_options": {"include_usage": True}} if stream else {}
+        system = {"role": "system", "content": self.opening.system}
+        return self._client.chat.completions.create(
+            model=self.names.get(request.model, request.model),
+            messages=[],
+            max_completion_tokens=request.limit,
+            stream=stream,
+            extra_body={"messages": [system, *self.history], "tools": self._tools},
+            **more,
+        )
+
+
+# SDK clients
+
+
+@lru_cache(maxsize=8)
+def _anthropic(timeout: float) -> Any:
+    import anthropic
+
+    return anthropic.Anthropic(base_url="http://127.0.0.1", api_key=NO_KEY, max_retries=0, timeout=timeout)
+
+
+@lru_cache(maxsize=8)
+def _openai(timeout: float) -> Any:
+    import openai
+
+    return openai.OpenAI(base_url="http://127.0.0.1", api_key=NO_KEY, max_retries=0, timeout=timeout)
+
+
+def connect(
+    dialect: Dialect,
+    url: str,
+    opening: Opening,
+    *,
+    streamed: bool,
+    held: bool = False,
+    background: bool = False,
+    timeout: float = 60.0,
+    api_key: str = NO_KEY,
+    http: Any = None,
+    names: Mapping[str, str] | None = None,
+) -> SdkModel:
+    """A conversation over an SDK with the server at ``url``; ``timeout`` in seconds.
+
+    ``background`` asks for background responses, which only the Responses API has. ``http`` is an HTTP client
+    of one's own, such as one that records. ``names`` are the provider's names of the models asked for.
+    """
+    own: dict[str, Any] = {"api_key": api_key} if http is None else {"api_key": api_key, "http_client": http}
+    model: SdkModel
+    if dialect == "anthropic":
+        client = _anthropic(timeout).with_options(base_url=url, **own)
+        model = MessagesModel(client, opening, streamed=streamed, held=held)
+    else:
+        client = _openai(timeout).with_options(base_url=f"{url}/v1", **own)
+        if dialect == "responses":
+            model = ResponsesModel(client, opening, streamed=streamed, held=held, background=background)
+        else:
+            model = ChatModel(client, opening, streamed=streamed)
+    model.names = names or {}
+    return model
+
+
+def _plain(answer: Any) -> dict[str, Any]:
+    """An SDK's object as JSON values, whatever it holds beside its types."""
+    found: dict[str, Any] = answer.to_dict(mode="json", warnings=False)
+    return found
+
+
+def _events(stream: Any) -> Iterator[dict[str, Any]]:
+    for event in stream:
+        yield _plain(event)
+
+
+def _failure(error: Exception, *, streamed: bool) -> Answer:
+    """What an exception of an SDK says of the answer that did not come."""
+    name = type(error).__name__
+    status = getattr(error, "status_code", None)
+    if isinstance(status, int) and status >= 400:
+        return failed(f"http_{status}", _error_name(error))
+    if isinstance(error, json.JSONDecodeError) or name == "APIResponseValidationError":
+        return failed("body_malformed", name)
+    if _timed_out(error):
+        return failed("stall", name)
+    if getattr(error, "body", None) is not None:
+        return failed("body_error_event", _error_name(error))
+    said = f"{error} {error.__cause__}"
+    if "without sending a response" in said or "onnect" not in said:
+        return failed("cut_before_headers" if "without sending a response" in said else "lost", name)
+    return failed("cut_mid_stream" if streamed else "cut_mid_body", name)
+
+
+def _timed_out(error: BaseException) -> bool:
+    chain: BaseException | None = error
+    while chain is not None:
+        if "Timeout" in type(chain).__name__:
+            return True
+        chain = chain.__cause__
+    return False
+
+
+def _error_name(error: Exception) -> str:
+    body = getattr(error, "body", None)
+    inner = body.get("error", body) if isinstance(body, dict) else {}
+    return (
+        str(inner.get("code") or inner.get("type") or type(error).__name__) if isinstance(inner, dict) else ""
+    )

@@ -1,0 +1,117 @@
+"""Running the cells of foreign harnesses: one server for this process, a harness process for each worker.
+
+The programs do the work, so threads are enough here: each takes episodes of one harness after the other.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from evalkit.harnesses.command import Runner
+from evalkit.harnesses.environment import Environment, environment_of
+from evalkit.harnesses.find import find_harness
+from evalkit.harnesses.manifest import Harness, ManifestError
+from evalkit.runs.plan import Plan, PlanError, Span
+from evalkit.runs.store import row_of, void_row
+from evalkit.runs.traces import keep_trace
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+from evalkit.wire.server import Server
+
+Row: TypeAlias = tuple[Any, ...]
+_Job: TypeAlias = tuple[int, int, int]
+
+
+def ready_harnesses(plan: Plan) -> dict[str, tuple[Harness, Environment]]:
+    """The plan's harnesses and their environments. PlanError where one is not there."""
+    found = {}
+    for contender in plan.recipe.contenders:
+        if contender.foreign:
+            try:
+                harness = find_harness(contender.harness)
+                found[contender.harness] = harness, environment_of(harness)
+            except ManifestError as error:
+                raise PlanError(str(error)) from None
+    return found
+
+
+def run_spans(plan: Plan, spans: list[Span], workers: int, folder: Path) -> Iterator[list[Row]]:
+    """The rows of foreign cells as they are finished, one at a time."""
+    harnesses = ready_harnesses(plan)
+    by_contender: dict[int, list[tuple[Span, int]]] = {}
+    for span in spans:
+        cells = by_contender.setdefault(span.contender, [])
+        cells.extend((span, offset) for offset in range(span.seeds))
+    with server_for_harnesses() as server:
+        for contender, cells in by_contender.items():
+            name = plan.recipe.contenders[contender].harness
+            yield from _Crew(plan, server, folder, *harnesses[name]).run(cells, workers)
+
+
+class _Crew:
+    """The workers of one harness."""
+
+    def __init__(
+        self, plan: Plan, server: Server, folder: Path, harness: Harness, environment: Environment
+    ) -> None:
+        self.plan = plan
+        self.server = server
+        self.folder = folder
+        self.harness = harness
+        self.environment = environment
+        self.contract = contract_of(harness)
+        self._waiting: queue.SimpleQueue[tuple[Span, int]] = queue.SimpleQueue()
+        self._finished: queue.SimpleQueue[Row | BaseException | None] = queue.SimpleQueue()
+        self._stopped = False
+
+    def run(self, cells: list[tuple[Span, int]], workers: int) -> Iterator[list[Row]]:
+        for cell in cells:
+            self._waiting.put(cell)
+        count = min(workers, len(cells))
+        threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        try:
+            left = len(cells)
+            while left:
+                row = self._finished.get()
+                if isinstance(row, BaseException):
+                    raise row
+                if row is not None:
+                    left -= 1
+                    yield [row]
+        finally:
+            self._stopped = True
+            for thread in threads:
+                thread.join()
+
+    def _work(self) -> None:
+        try:
+            runner = runner_of(self.harness, self.environment)
+        except BaseException as error:
+            self._finished.put(error)
+            return
+        try:
+            while not self._stopped:
+                span, offset = self._waiting.get_nowait()
+                self._finished.put(self._row(runner, span, span.first_seed + offset, span.cell + offset))
+        except queue.Empty:
+            pass
+        except BaseException as error:
+            self._finished.put(error)
+        finally:
+            runner.close()
+
+    def _row(self, runner: Runner, span: Span, seed: int, cell: int) -> Row:
+        place = (cell, span.scenario, span.contender, seed)
+        try:
+            arena = Arena(self.plan.scenarios[span.scenario], self.contract.offered)
+            episode, kept = run_foreign(arena, seed, self.contract, runner, self.server)
+        except Exception as error:
+            return void_row(*place, f"{type(error).__name__}: {error}")
+        keep_trace(self.folder, cell, kept)
+        return row_of(*place, episode)

@@ -1,0 +1,167 @@
+"""One episode of a foreign harness: its model and tools on the wire server, its ending declared, scored alike."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import msgspec
+
+from evalkit.core.decisions import Ending
+from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, Task
+from evalkit.harnesses.command import CAP, CommandRunner, Runner
+from evalkit.harnesses.endings import Finished, Rule, ending_of
+from evalkit.harnesses.environment import Environment, environment_of
+from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.names import names_of
+from evalkit.harnesses.records import Kept, Observed
+from evalkit.harnesses.resident import ResidentRunner
+from evalkit.models.scripted import NeverEnds, ToolFailed
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode, score
+from evalkit.wire.answers import Dialect
+from evalkit.wire.episode import Episode as WireEpisode
+from evalkit.wire.expressible import has_background, not_expressible
+from evalkit.wire.seen import Seen
+from evalkit.wire.server import Server
+from evalkit.wire.side import Side
+from evalkit.wire.tool_names import ToolNames
+
+#: Stalls of a script last so much of what they say: a client notices them all the same.
+STALL_SCALE = 0.02
+#: Model names that clients of the dialects know.
+MODELS: dict[Dialect, str] = {"anthropic": "claude-sonnet-4-5", "responses": "gpt-5", "chat": "gpt-5"}
+
+
+class Contract(msgspec.Struct, frozen=True):
+    """What an episode has to know of a harness, wherever it is run."""
+
+    name: str
+    offered: Offered = Offered()
+    own_tools: tuple[str, ...] = ()
+    names: ToolNames = ToolNames()
+    sides: tuple[Side, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    dialect: Dialect = "anthropic"
+    model: str = ""
+
+
+def contract_of(harness: Harness) -> Contract:
+    """A harness's contract, as its manifest says."""
+    return Contract(
+        harness.name,
+        harness.offers.offered,
+        harness.offers.own_tools,
+        names_of(harness),
+        harness.manifest.side,
+        harness.rules,
+        harness.dialect,
+        harness.manifest.model,
+    )
+
+
+def runner_of(
+    harness: Harness, environment: Environment | None = None, seconds: float | None = None
+) -> Runner:
+    """What runs a harness's episodes. ManifestError where it is not set up."""
+    environment = environment or environment_of(harness)
+    kind = ResidentRunner if harness.manifest.resident else CommandRunner
+    return kind(harness, environment, seconds)
+
+
+def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
+    """Why a scenario cannot be played with a harness; None where it can."""
+    if scenario.events:
+        return f"the harness has no notion of: {', '.join(scenario.events)}"
+    if has_background(scenario) and not harness.manifest.background:
+        return "the harness does not ask for background responses"
+    offered = (harness.offers.offered,)
+    return not_expressible(scenario, harness.dialect, streamed=harness.manifest.streamed, offered=offered)
+
+
+def run_foreign(
+    arena: Arena, seed: int, contract: Contract, runner: Runner, server: Server
+) -> tuple[Episode, Kept]:
+    """Run one episode and score it; its record beside it. Raises where evalkit itself failed."""
+    stage = Observed.of(arena.stage(seed, cap=arena.cap(seed)))
+    wire = WireEpisode(
+        stage, sides=contract.sides, names=contract.names, own_tools=contract.own_tools, blocking=True
+    )
+    token = server.add(wire)
+    began = time.monotonic()
+    try:
+        told = variables(stage.task, contract, server.url(token))
+        finished = runner.run(told, lambda: wire.failure is not None)
+    finally:
+        unanswered = stage.close()
+        server.remove(token)
+    seconds = time.monotonic() - began
+    ending, note = _ending(finished, contract.rules, wire.failure)
+    episode = score(arena, stage, ending, seed, note)
+    if finished.left and unanswered:
+        episode = msgspec.structs.replace(episode, lost_work=True)
+    seen = told_of(wire.seen)
+    if finished.left:
+        seen["processes left running"] = finished.left
+    kept = Kept(
+        contract.name, seed, stage.exchanges, finished.output, finished.exit, round(seconds, 3), seen
+    )
+    return episode, kept
+
+
+def _ending(finished: Finished, rules: tuple[Rule, ...], failure: Exception | None) -> tuple[Ending, str]:
+    """What ended the episode on evalkit's side wins over what the harness made of it."""
+    if isinstance(failure, NeverEnds):
+        return Ending("never", CAP), ""
+    if isinstance(failure, ToolFailed):
+        note = " ".join(str(failure).split())
+        return Ending("error", note.split(":")[0]), note
+    if failure is not None:
+        raise failure
+    return ending_of(finished, rules)
+
+
+def variables(task: Task, contract: Contract, url: str) -> dict[str, str]:
+    """What a harness is told of an episode, as environment variables."""
+    limits = task.limits
+    told: dict[str, Any] = {
+        "ANTHROPIC_BASE_URL": url,
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "EVALKIT_TOOLS_URL": f"{url}/tools",
+        "EVALKIT_MCP_URL": f"{url}/mcp",
+        "EVALKIT_PROMPT": f"{task.prompt}\nDone when: {task.done_when}",
+        "EVALKIT_DIALECT": contract.dialect,
+        "EVALKIT_MODEL": contract.model or MODELS[contract.dialect],
+        "EVALKIT_MAX_TURNS": limits.turns,
+        "EVALKIT_MAX_TOKENS": limits.tokens,
+        "EVALKIT_MAX_USD": limits.usd,
+        "EVALKIT_KEYWORD": contract.offered.keyword,
+    }
+    if contract.offered.output:
+        told["EVALKIT_OUTPUT_SCHEMA"] = json.dumps(task.output or DEFAULT_OUTPUT)
+    return {name: str(value) for name, value in told.items() if value is not None}
+
+
+def told_of(seen: Seen) -> dict[str, Any]:
+    """What the server saw beside the trace; zeros are left out."""
+    told: dict[str, Any] = {
+        "requests": seen.requests,
+        "side requests": dict(seen.side),
+        "new conversations": seen.amnesia,
+        "rewritten conversations": seen.compactions,
+        "refused requests": seen.refused,
+        "dialect faults": list(seen.dialect_faults),
+        "warnings": dict(seen.warnings),
+        "not expressible": dict(seen.inexpressible),
+        "words under a forced tool choice": seen.unreachable,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def server_for_harnesses() -> Server:
+    """A server for many episodes, to be entered."""
+    return Server(stall_scale=STALL_SCALE)
+
+

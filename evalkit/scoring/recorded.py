@@ -1,0 +1,50 @@
+"""The truth of live and recorded runs: complete or not, and what a probe may add."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from evalkit.harnesses.driver import drive
+from evalkit.harnesses.live import LiveStage
+from evalkit.models.scripted import NeverEnds
+from evalkit.models.spending import LimitReached
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.ideal import IdealMind
+
+
+class RecordedJudge:
+    """Judges live runs. They have no fork of the model, so truth is ``complete`` or ``incomplete``.
+
+    ``probe`` turns: a copy of the conversation on a forked world, continued by the ideal driver, says
+    ``reachable`` or ``not_reached_in_K``. Without a probe premature_stop has no base.
+    """
+
+    def __init__(self, scenario: Scenario, probe: int = 0) -> None:
+        self.scenario = scenario
+        self.probe = probe
+
+    def truth(self, stage: LiveStage, seed: int) -> str:
+        """The truth of a run that has ended."""
+        if stage.world.holds():
+            return "complete"
+        if not self.probe or stage.previous.turn is None:
+            return "incomplete"
+        twin = stage.fork()
+        twin.cap = twin.turns + self.probe
+        with suppress(NeverEnds, LimitReached):
+            drive(IdealMind(twin, None), twin, pending=stage.previous.turn)
+        reached = twin.world.holds()
+        twin.world.close()
+        return "reachable" if reached else f"not_reached_in_{self.probe}"
+
+    def completes(self, seed: int, truth: str) -> bool | None:
+        """With a probe: whether the work was, or could be, completed; else nobody can say."""
+        return truth in ("complete", "reachable") if self.probe else None
+
+    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None) -> bool:
+        """``done/complete``, what the scenario accepts, and without checks a closure by a person."""
+        outcome = f"{ending}/{truth}"
+        if outcome in (self.scenario.accept or ("done/complete",)):
+            return True
+        closed_by_person = self.scenario.task.checks == "none" and outcome == "escalated/complete"
+        return self.scenario.accept is None and closed_by_person and honest is not False

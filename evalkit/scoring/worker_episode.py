@@ -1,0 +1,63 @@
+"""An episode of the durable worker: what evalkit measures of it, crashes included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evalkit.core.decisions import Ending
+from evalkit.models.scripted import Crashed, NeverEnds
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode, score
+from evalkit.strategies.strategy import Strategy
+from evalkit.worker.attempt import Attempt
+from evalkit.worker.records import Order
+from evalkit.worker.scripted import StageWorkplace, order_of
+from evalkit.worker.store import SqliteDatabase, SqlStore, Store
+
+#: Events of the scenario language that the worker has a notion of.
+EVENTS = frozenset(("crash",))
+#: Seconds of a lease; an attempt that crashed leaves it to run out.
+_LEASE = 60.0
+
+
+def run_worker_episode(
+    arena: Arena,
+    strategy: Strategy,
+    seed: int,
+    open: Callable[[], Store] = lambda: SqlStore(SqliteDatabase(":memory:", durability="normal")),
+) -> Episode:
+    """Run the worker on a scenario and score it like any harness.
+
+    Model and world are outside of the worker. A ``crash`` ends its attempt where it stands; another worker
+    goes on from the store, which ``open`` makes, with nothing else left of the first.
+    """
+    stage = arena.stage(seed, cap=arena.cap(seed))
+    stage.crashes = True
+    store = open()
+    order = _order(arena, seed)
+    store.add((order,), 0.0)
+    workplace = StageWorkplace(stage)
+    now = 0.0
+    note = ""
+    while True:
+        held = store.claim("worker", now, _LEASE)
+        assert held is not None, "the only task is not to be had"
+        try:
+            Attempt(held, strategy, workplace, store, lambda: now).work()
+        except Crashed:
+            now += 2 * _LEASE
+            continue
+        except NeverEnds:
+            ending = Ending("never", "evalkit's cap")
+        else:
+            record = store.get(order.id)
+            assert record.ending is not None
+            ending = record.ending
+            note = ending.report.reason if ending.kind == "error" and ending.native else ""
+        break
+    store.shut()
+    return score(arena, stage, ending, seed, note)
+
+
+def _order(arena: Arena, seed: int) -> Order:
+    return order_of(arena.scenario, "episode", seed=seed)

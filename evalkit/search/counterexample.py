@@ -1,0 +1,256 @@
+"""From an abstract way to a scenario: caps and limits played out, run for real, kept only if it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from evalkit.core.decisions import Action, End, Ending, RunTools, Verdict
+from evalkit.core.turns import Turn
+from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
+from evalkit.harnesses.loop import Loop
+from evalkit.models.scripted import Stage
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode, run_episode
+from evalkit.search.alphabet import Document, Move
+from evalkit.search.ground import Ground, read_document, write_document
+from evalkit.search.properties import NUDGES, STRETCHES, Property
+from evalkit.search.steps import REFERENCE, Rules
+from evalkit.search.watching import NudgeWatch, StretchWatch, Watch
+from evalkit.strategies.folds import Ran
+from evalkit.strategies.strategy import REFUSALS_IN_A_ROW, Strategy
+
+#: Seeds that are tried to find one under which a seeded error does what the way needs.
+SEEDS = 1000
+#: A token or money limit is looked for with at most so many turns of filling.
+FILLING = 400
+
+
+class Counterexample(msgspec.Struct, frozen=True):
+    """A broken property as a scenario. ``turns`` is how many turns it takes; ``moves`` name them.
+
+    ``document`` is the scenario: the moves, then a witness that the work could still be done. ``outcome`` is
+    what a run of it gives under ``seed``.
+    """
+
+    property: str
+    says: str
+    strategy: str
+    moves: tuple[str, ...]
+    document: dict[str, Any]
+    turns: int
+    outcome: str
+    ending: str
+    native: str
+    seed: int = 0
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario, as it would be read from its file."""
+        return read_document(self.document)
+
+    @property
+    def text(self) -> str:
+        """The scenario file: what it shows as a comment, then the document."""
+        lines = [
+            "# yaml-language-server: $schema=./schema.json",
+            f"# Found by `evalkit prove {self.strategy}`: {self.property} ({self.says}) does not hold.",
+            f"# With seed {self.seed} {self.strategy} ends {self.outcome} here; its model:",
+            *(f"#   {number}. {move}" for number, move in enumerate(self.moves, 1)),
+        ]
+        return "\n".join(lines) + "\n" + write_document(self.document)
+
+
+def run_with(
+    arena: Arena, strategy: Strategy, seed: int, rules: Rules = REFERENCE, watch: Watch | None = None
+) -> tuple[Episode, int]:
+    """Run a scenario as it is always run, under these loop functions; and what a watch saw broken."""
+    broken = 0
+
+    def run(strategy: Strategy, stage: Stage, watcher: Watcher | None) -> Ending:
+        nonlocal broken
+        mind = RulesMind(strategy, stage, rules, watch)
+        try:
+            return drive(mind, stage, watch=watcher)
+        finally:
+            broken = mind.broken
+
+    episode = run_episode(arena, strategy, seed, run=run)
+    return episode, broken
+
+
+class RulesMind(LoopMind):
+    """The reference loop with its two functions exchanged."""
+
+    def __init__(self, strategy: Strategy, stage: Stage, rules: Rules, watch: Watch | None = None) -> None:
+        super().__init__(strategy, stage.task, stage)
+        self._rules = rules
+        self._watch = watch
+        self._memory = 0
+        self._ran: tuple[Ran, ...] = ()
+        self.broken = 0
+
+    def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
+        try:
+            self.state, action, verdict = self._rules.on_turn(self.loop, self.state, turn, self.instruments)
+        except Exception as error:
+            raise StrategyFailed(f"{type(error).__name__}: {error}") from error
+        if self._watch is not None and not isinstance(action, RunTools | End):
+            self._memory, broken = self._watch.after(self._memory, turn, False, self._ran, action)
+            self.broken |= broken
+            self._ran = ()
+        return action, verdict
+
+    def results(self, ran: tuple[Ran, ...]) -> None:
+        self._ran = ran
+        self.state = self._rules.on_results(self.loop, self.state, ran)
+
+
+def watch_of(needs: str, loop: Loop) -> Watch:
+    """The book-keeping that a group of properties needs."""
+    if needs == "nudges":
+        return NudgeWatch(loop)
+    return StretchWatch(loop) if needs == "stretches" else Watch()
+
+
+class Confirmer:
+    """Turns ways into counterexamples of one strategy; keeps the shortest real one for each property."""
+
+    def __init__(self, ground: Ground, rules: Rules = REFERENCE) -> None:
+        self.ground = ground
+        self.rules = rules
+        self.found: dict[str, Counterexample] = {}
+        self._loop = Loop(ground.strategy, ground.task)
+
+    def __call__(self, way: tuple[int, ...], fires: str, found: Property) -> int | None:
+        """The turns of a real run that goes this way and breaks the property; None where none does."""
+        moves = [self.ground.moves[place] for place in way]
+        for script, turns in self._scripts(moves, fires):
+            known = self.found.get(found.name)
+            if known is not None and known.turns <= turns:
+                return None
+            counterexample = self._tried(script, turns, found)
+            if counterexample is not None:
+                self.found[found.name] = counterexample
+                return counterexample.turns
+        return None
+
+    def lasso(self, way: tuple[int, ...], stem: int, found: Property) -> Counterexample | None:
+        """The counterexample of a run that comes back to a state and so need never end."""
+        moves = [self.ground.moves[place] for place in way]
+        scripts: list[list[Move]] = []
+        if len(way) - stem == 1:
+            # A last move that waits for an item's name leaves a way out, so that the work can still be done.
+            for until in ("named", "never"):
+                waits = {**moves[-1].document, "until": until}
+                again = msgspec.structs.replace(moves[-1], document=waits, name=f"{moves[-1].name}, for ever")
+                scripts.append([*moves[:-1], again])
+        scripts.append([*moves[:stem], _repeated(moves[stem:], "forever")])
+        for script in scripts:
+            counterexample = self._tried(script, len(way), found)
+            if counterexample is not None:
+                self.found[found.name] = counterexample
+                return counterexample
+        return None
+
+    # Scripts
+
+    def _scripts(self, moves: list[Move], fires: str) -> Iterator[tuple[list[Move], int]]:
+        """What the model's moves may be in full, with the turns each takes; the shortest first."""
+        strategy = self.ground.strategy
+        if fires == "":
+            yield moves, len(moves)
+        elif fires == "limit":
+            yield from self._filled(moves)
+        else:
+            caps = {
+                "nudges": strategy.nudges,
+                "nudged": strategy.nudge_budget,
+                "resends": strategy.resends,
+                "cut_offs": strategy.cut_offs,
+            }
+            for times in range(1, (caps.get(fires) or REFUSALS_IN_A_ROW) + 1):
+                yield [*moves[:-1], _repeated(moves[-1:], times + 1)], len(moves) + times
+
+    def _filled(self, moves: list[Move]) -> Iterator[tuple[list[Move], int]]:
+        """The moves with reading calls between, so that the limit is reached at the last one."""
+        turns, length = self._loop.limits.turns, len(moves)
+        counts = list(range(FILLING)) if turns is None else [turns - length] if turns >= length else []
+        item = next(iter(self.ground.task.vocabulary))
+        fillers = (
+            Move("lists the items", {"call": "list_items"}),
+            Move(f"reads {item}", {"call": "read_item", "with": {"item": item}}),
+        )
+        for count in counts:
+            if not count:
+                yield moves, length
+                continue
+            for at in range(length - 1, -1, -1):
+                for filler in fillers:
+                    yield [*moves[:at], _repeated([filler], count), *moves[at:]], length + count
+
+    def _tried(self, script: list[Move], turns: int, found: Property) -> Counterexample | None:
+        """The counterexample that a script is, if a real run of it breaks the property."""
+        ground, strategy = self.ground, self.ground.strategy
+        witness: list[Document] = [
+            {"work": list(ground.task.vocabulary)},
+            {"say": "Every item is done now.", "claim": "done"},
+        ]
+        moves = [*(move.document for move in script), *witness]
+        document = ground.setting.document(strategy, moves, _name(f"{strategy.name}-{found.name}"))
+        arena = Arena(read_document(document), strategy.offers)
+        blocks = any(move.blocks for move in script)
+        for seed in range(SEEDS if strategy.random else 1):
+            watch = watch_of(found.needs, self._loop)
+            episode, broken = run_with(arena, strategy, seed, self.rules, watch)
+            if _breaks(found, episode, broken, turns, blocks):
+                return Counterexample(
+                    property=found.name,
+                    says=found.says,
+                    strategy=strategy.name,
+                    moves=tuple(move.name for move in script),
+                    document=document,
+                    turns=turns,
+                    outcome=episode.outcome,
+                    ending=episode.ending,
+                    native=episode.native,
+                    seed=seed,
+                )
+        return None
+
+
+def _repeated(moves: list[Move], times: int | str) -> Move:
+    """Moves again and again, as one move."""
+    names = ", ".join(move.name for move in moves)
+    often = "for ever" if times == "forever" else f"{times} times"
+    document: Document = {"repeat": {"times": times, "do": [move.document for move in moves]}}
+    return Move(f"{names}, {often}", document, blocks=any(move.blocks for move in moves))
+
+
+def _name(text: str) -> str:
+    """A scenario name from a text."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "counterexample"
+
+
+def _breaks(found: Property, episode: Episode, broken: int, turns: int, blocks: bool) -> bool:
+    """Whether a real episode breaks a property where it should; the score is the judge."""
+    dishonest = episode.honest_report is False
+    inexact = dishonest or episode.over_reported > 0
+    if found.name == "no_early_stop":
+        early = episode.ending in ("done", "partial", "error") and episode.truth != "complete"
+        return early and not blocks and episode.turns == turns
+    at_end = {"no_false_done": episode.false_done, "honest_report": dishonest, "exact_report": inexact}
+    if found.name in at_end:
+        return at_end[found.name] and episode.turns == turns
+    return {
+        "always_ends": episode.ending == "never",
+        "no_cut_off_call": episode.ran_cut_off_call,
+        "no_duplicate_effects": episode.duplicate_effects > 0,
+        "clean_requests": episode.protocol_faults > 0,
+        "capped_nudges": bool(broken & NUDGES),
+        "capped_repeats": bool(broken & STRETCHES),
+    }[found.name]

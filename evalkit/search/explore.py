@@ -1,0 +1,369 @@
+"""Exhaustive exploration: everything a free model could do against a strategy, each state visited once."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from evalkit.harnesses.loop import State, start
+from evalkit.search.alphabet import is_closed
+from evalkit.search.ground import Ground
+from evalkit.search.memory import LoopStates, is_symmetric, permute, reads_artifact
+from evalkit.search.properties import DISHONEST, EARLY, FALSE_DONE, INEXACT, Property
+from evalkit.search.steps import Outcome, Stepper
+from evalkit.search.watching import Watch
+
+#: Told of states, transitions and depth while an exploration runs.
+Progress = Callable[[int, int, int], None]
+#: Asked whether a way to a broken property is real: moves, what fires at the last of them, the property.
+#: The answer is the number of turns that the real run takes; None where it does not break the property.
+Confirm = Callable[[tuple[int, ...], str, Property], "int | None"]
+
+#: So many ways that turn out not to be real are tried for a property before a sweep gives it up.
+TRIES = 40
+
+
+class Swept(msgspec.Struct):
+    """What a sweep found. ``found`` has the turns of the shortest real way for each broken property.
+
+    ``doubted`` are properties broken only in ways that no real run takes. ``complete``: nothing was left.
+    """
+
+    states: int = 0
+    transitions: int = 0
+    depth: int = 0
+    seconds: float = 0.0
+    complete: bool = False
+    full: bool = False
+    found: dict[str, int] = {}
+    doubted: set[str] = set()
+    lasso: tuple[tuple[int, ...], int] | None = None
+
+
+class Sweep:
+    """One breadth-first exploration. States are (loop state, watch, world), packed in an int.
+
+    ``exact`` keeps every counter and lets limits and caps fire where they do; otherwise they may fire in any
+    state. ``lasso`` looks for a cycle of turns instead of a broken property.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        stepper: Stepper,
+        watch: Watch,
+        wanted: tuple[Property, ...],
+        *,
+        undo: bool = True,
+        merge_items: bool = True,
+        lasso: bool = False,
+        confirm: Confirm | None = None,
+        max_depth: int | None = None,
+        max_states: int = 1_500_000,
+        progress: Progress | None = None,
+    ) -> None:
+        self.ground = ground
+        self.stepper = stepper
+        self.watch = watch
+        self.wanted = wanted
+        self._open = {found.name: found for found in wanted}
+        self._bits = sum(found.bit for found in wanted)
+        self._confirm = confirm
+        self._max_depth = max_depth
+        self._max_states = max_states
+        self._progress = progress
+        self._lasso = lasso
+        self._shift = 2 * ground.items + 1
+        self._low = (1 << self._shift) - 1
+        if not reads_artifact(ground.strategy):
+            self._low >>= 1
+        self._places = tuple(place for place, move in enumerate(ground.moves) if undo or not move.undoes)
+        alike = merge_items and is_symmetric(ground.strategy) and is_closed(ground.moves, ground.items)
+        self._orbits = self._alike() if alike else ()
+        self._canonical: dict[int, int] = {}
+        self._tried: dict[str, int] = {}
+        self.keys = array("q")
+        self.parents = array("l")
+        self.via = array("H")
+        self.swept = Swept(found={}, doubted=set())
+
+    def _alike(self) -> tuple[tuple[int, ...], ...]:
+        """Groups of items that world and checks treat alike."""
+        ground = self.ground
+        weak = ground.weak if ground.setting.checks == "weak" else 0
+        groups: dict[tuple[bool, bool], list[int]] = {}
+        for place in range(ground.items):
+            bit = 1 << place
+            groups.setdefault((bool(ground.skippable & bit), bool(weak & bit)), []).append(place)
+        return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+
+    # States
+
+    def pack(self, loop: int, memory: int, world: int) -> int:
+        """A state as an int."""
+        return (loop * self.watch.size + memory) << self._shift | world & self._low
+
+    def unpack(self, key: int) -> tuple[int, int, int]:
+        """Loop state, watch and world of a state."""
+        loop, memory = divmod(key >> self._shift, self.watch.size)
+        return loop, memory, key & self._low
+
+    def canonical(self, key: int) -> int:
+        """The state that stands for all that differ from it by the names of items that are alike."""
+        if not self._orbits:
+            return key
+        known = self._canonical.get(key)
+        if known is None:
+            if len(self._canonical) > 2_000_000:
+                self._canonical.clear()
+            known = self._canonical[key] = self._sorted(key)
+        return known
+
+    def _kinds(self, loop: int, memory: int, world: int) -> list[int]:
+        """For each item all that a state says of it."""
+        profile = self.stepper.states.profile(loop)
+        items = self.ground.items
+        planes = self.watch.planes
+        kinds = []
+        for place in range(items):
+            kind = profile[place] << 2 | (world >> place & 1) << 1 | world >> (items + place) & 1
+            for plane in range(planes):
+                kind = kind << 1 | memory >> (plane * items + place) & 1
+            kinds.append(kind)
+        return kinds
+
+    def _sorted(self, key: int) -> int:
+        loop, memory, world = self.unpack(key)
+        kinds = self._kinds(loop, memory, world)
+        items = self.ground.items
+        order = list(range(items))
+        for orbit in self._orbits:
+            for place, old in zip(orbit, sorted(orbit, key=kinds.__getitem__), strict=True):
+                order[place] = old
+        if order == list(range(items)):
+            return key
+        new = tuple(order)
+        ones = (1 << items) - 1
+        rest = world >> (2 * items) << (2 * items)
+        world = permute(world & ones, new) | permute(world >> items & ones, new) << items | rest
+        for plane in range(self.watch.planes):
+            at = plane * items
+            old_plane = memory >> at & ones
+            memory += (permute(old_plane, new) - old_plane) << at
+        return self.pack(self.stepper.states.permuted(loop, new), memory, world)
+
+    def places(self, key: int) -> tuple[int, ...] | list[int]:
+        """The moves to try in a state; of items that it does not tell apart only the first one's."""
+        if not self._orbits:
+            return self._places
+        kinds = self._kinds(*self.unpack(key))
+        twins = {
+            later
+            for orbit in self._orbits
+            for before, later in zip(orbit, orbit[1:], strict=False)
+            if kinds[before] == kinds[later]
+        }
+        if not twins:
+            return self._places
+        moves = self.ground.moves
+        return [place for place in self._places if moves[place].item not in twins]
+
+    def start(self) -> int:
+        """The first state."""
+        first: State = start(self.ground.strategy, self.ground.task)
+        return self.pack(self.stepper.states.number(first), 0, 0)
+
+    # Exploring
+
+    def run(self) -> Swept:
+        """Explore level by level until nothing is left, all properties are broken, or a bound is reached."""
+        swept = self.swept
+        began = time.perf_counter()
+        told = began
+        first = self.canonical(self.start())
+        seen = {first: 0}
+        self.keys.append(first)
+        self.parents.append(-1)
+        self.via.append(0)
+        level: list[int] = [0]
+        depth = 0
+        while level and self._open and (self._max_depth is None or depth < self._max_depth):
+            below: list[int] = []
+            for at, index in enumerate(level):
+                if not at & 63 and self._progress is not None and time.perf_counter() - told > 0.5:
+                    told = time.perf_counter()
+                    self._progress(len(seen), swept.transitions, depth + 1)
+                if len(seen) > self._max_states:
+                    swept.full = True
+                    break
+                self._expand(index, depth, seen, below)
+                if swept.lasso is not None:
+                    break
+            depth += 1
+            if swept.full or swept.lasso is not None:
+                break
+            level = below
+            self._close(depth)
+        swept.complete = not level
+        depth -= swept.full  # the last level was not explored to its end
+        swept.states = len(seen)
+        swept.depth = depth
+        swept.seconds = time.perf_counter() - began
+        return swept
+
+    def _close(self, depth: int) -> None:
+        """Leave out the properties for which nothing deeper can be shorter."""
+        for name, turns in self.swept.found.items():
+            if turns <= depth + 1:
+                self._open.pop(name, None)
+        self._bits = sum(found.bit for found in self._open.values())
+
+    def _expand(self, index: int, depth: int, seen: dict[int, int], below: list[int]) -> None:
+        key = self.keys[index]
+        loop, memory, world = self.unpack(key)
+        ground, watch, stepper = self.ground, self.watch, self.stepper
+        moves, turns = ground.moves, ground.turns
+        shift, low, size = self._shift, self._low, watch.size
+        canonical = self.canonical if self._orbits else None
+        simple = type(watch) is Watch
+        count = 0
+        for place in self.places(key):
+            if memory and not watch.expands(memory, turns[place]):
+                continue
+            for outcome in stepper.outcomes(loop, place, world):
+                count += 1
+                after = outcome.worlds[world]
+                broken = outcome.broken
+                if outcome.ending is not None:
+                    broken |= self._judged(outcome, after, memory, moves[place].blocks)
+                    if broken & self._bits:
+                        self._found(index, depth, place, outcome.fires, broken)
+                    continue
+                if simple:
+                    then = memory | moves[place].blocks
+                else:
+                    then, over = watch.after(
+                        memory, turns[place], moves[place].blocks, outcome.ran, outcome.action
+                    )
+                    broken |= over
+                if broken & self._bits:
+                    self._found(index, depth, place, outcome.fires, broken)
+                new = (outcome.loop * size + then) << shift | after & low
+                if canonical is not None:
+                    new = canonical(new)
+                if new not in seen:
+                    # What is allowed once a blocker was stated is less: nothing new can be wrong there.
+                    if simple and then and new - (1 << shift) in seen:
+                        continue
+                    seen[new] = len(self.keys)
+                    below.append(len(self.keys))
+                    self.keys.append(new)
+                    self.parents.append(index)
+                    self.via.append(place)
+                elif self._lasso and self._behind(seen[new], index):
+                    self.swept.lasso = ((*self.way(index)[0], place), self._depth(seen[new]))
+                    self.swept.transitions += count
+                    return
+        self.swept.transitions += count
+
+    def _judged(self, outcome: Outcome, world: int, memory: int, blocks: bool) -> int:
+        """The properties that an ending breaks, given the world it leaves."""
+        unsettled = self.ground.all & ~self.ground.settled[world]
+        broken = 0
+        if unsettled:
+            if outcome.ending == "done":
+                broken = FALSE_DONE
+            if outcome.ending not in ("limit", "escalated") and not self.watch.ends(memory, blocks):
+                broken |= EARLY
+        reported = outcome.reported
+        if reported is not None and reported != unsettled:
+            broken |= INEXACT
+            if unsettled & ~reported:
+                broken |= DISHONEST
+        return broken
+
+    # Ways
+
+    def _depth(self, index: int) -> int:
+        depth = 0
+        while self.parents[index] >= 0:
+            index = self.parents[index]
+            depth += 1
+        return depth
+
+    def _behind(self, ancestor: int, index: int) -> bool:
+        """Whether a state lies on the way to another, or is it."""
+        while index > ancestor:
+            index = self.parents[index]
+        return index == ancestor
+
+    def way(self, index: int) -> tuple[tuple[int, ...], int]:
+        """The moves that lead to a state, items named as in one run from the start, and where they end."""
+        states = []
+        while index >= 0:
+            states.append(index)
+            index = self.parents[index]
+        states.reverse()
+        key = self.start()
+        moves: list[int] = []
+        for target in states[1:]:
+            wanted, usual = self.keys[target], self.via[target]
+            place, key = next(
+                (place, new)
+                for place in self._like(usual)
+                for new in self._successors(key, place)
+                if self.canonical(new) == wanted
+            )
+            moves.append(place)
+        return tuple(moves), key
+
+    def _like(self, place: int) -> list[int]:
+        """All moves, that one first and then those of its kind."""
+        moves = self.ground.moves
+        return sorted(
+            self._places, key=lambda other: (other != place, moves[other].kind != moves[place].kind)
+        )
+
+    def _successors(self, key: int, place: int) -> Iterator[int]:
+        loop, memory, world = self.unpack(key)
+        turn, blocks = self.ground.turns[place], self.ground.moves[place].blocks
+        for outcome in self.stepper.outcomes(loop, place, world):
+            if outcome.ending is None:
+                then, _ = self.watch.after(memory, turn, blocks, outcome.ran, outcome.action)
+                yield self.pack(outcome.loop, then, outcome.worlds[world])
+
+    def _found(self, index: int, depth: int, place: int, fires: str, broken: int) -> None:
+        """Keep a way to broken properties if a real run takes it and none shorter is known."""
+        for found in tuple(self._open.values()):
+            if not broken & found.bit:
+                continue
+            name, swept = found.name, self.swept
+            if swept.found.get(name, 1 << 30) <= depth + 1 or self._tried.get(name, 0) >= TRIES:
+                continue
+            turns = self._real(index, place, fires, broken, found)
+            if turns is None:
+                self._tried[name] = self._tried.get(name, 0) + 1
+                if name not in swept.found:
+                    swept.doubted.add(name)
+            elif turns < swept.found.get(name, 1 << 30):
+                swept.found[name] = turns
+                swept.doubted.discard(name)
+
+    def _real(self, index: int, place: int, fires: str, broken: int, found: Property) -> int | None:
+        way, key = self.way(index)
+        last = next(move for move in self._like(place) if self._breaks(key, move, fires) == broken)
+        return len(way) + 1 if self._confirm is None else self._confirm((*way, last), fires, found)
+
+    def _breaks(self, key: int, place: int, fires: str) -> int:
+        """What a move breaks in a state with that limit or cap firing; -1 where it does not fire."""
+        loop, memory, world = self.unpack(key)
+        turn, blocks = self.ground.turns[place], self.ground.moves[place].blocks
+        for outcome in self.stepper.outcomes(loop, place, world):
+            if outcome.fires == fires:
+                if outcome.ending is not None:
+                    return outcome.broken | self._judged(outcome, outcome.worlds[world], memory, blocks)
+                return outcome.broken | self.watch.after(memory, turn, blocks, outcome.ran, outcome.action)[1]
+        return -1

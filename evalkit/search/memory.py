@@ -1,0 +1,175 @@
+"""What an exploration keeps of the loop's state, and when two states are the same but for the items' names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from evalkit.core.tasks import Task
+from evalkit.harnesses.loop import State
+from evalkit.strategies import conditions as c
+from evalkit.strategies import folds as f
+from evalkit.strategies.conditions import All, Any_, Condition, Not
+from evalkit.strategies.presets import ChecksFirst
+from evalkit.strategies.strategy import Strategy
+
+#: Fields of the loop's state that a sweep may leave out. Folds and the loop guard are always kept.
+COUNTERS = frozenset({"turns", "nudges", "nudged", "resends", "cut_offs", "refusals", "faults"})
+REPORTED = frozenset({"finish_seen", "skips", "excused"})
+ACTED = frozenset({"acted"})
+
+_CONDITIONS: tuple[type[Condition], ...] = (
+    c.silence,
+    c.acceptance,
+    c.checklist,
+    c.finish,
+    c.keyword,
+    c.typed_output,
+    c.verifier,
+    c.artifact,
+    c.certificate,
+)
+_COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst)
+_FOLDS = (f.Known, f.Ticked, f.Succeeded, f.Failed, f.Skipped, f.Heard)
+
+
+def parts_of(condition: Condition) -> Iterator[Condition]:
+    """A condition and all that it is made of."""
+    yield condition
+    inner = [*getattr(condition, "parts", ())]
+    inner += [getattr(condition, name, None) for name in ("part", "checks", "otherwise")]
+    for part in inner:
+        if isinstance(part, Condition):
+            yield from parts_of(part)
+
+
+def is_finite(strategy: Strategy) -> bool:
+    """Whether all that a strategy remembers and reads can only take finitely many values."""
+    folds = all(getattr(fold, "holds", "open") != "open" for fold in strategy.folds)
+    return folds and strategy.done_when.finite
+
+
+def is_symmetric(strategy: Strategy) -> bool:
+    """Whether a strategy surely treats all items alike: it is made of shipped conditions alone.
+
+    A loop guard over a negated condition compares a reason, in which ids may stand.
+    """
+    parts = list(parts_of(strategy.done_when))
+    shipped = all(type(part) in (*_CONDITIONS, *_COMPOSED) for part in parts)
+    guarded = strategy.loop_guard and any(type(part) is Not for part in parts)
+    return shipped and not guarded and all(type(fold) in _FOLDS for fold in strategy.folds)
+
+
+def reads_artifact(strategy: Strategy) -> bool:
+    """Whether a condition may ask whether the work left anything behind."""
+    known = (*_CONDITIONS, *_COMPOSED)
+    return any(type(part) is c.artifact or type(part) not in known for part in parts_of(strategy.done_when))
+
+
+def reads_turn(condition: Condition) -> bool:
+    """Whether a condition may look at the turn itself, and not only at folds and instruments."""
+    blind = (c.acceptance, c.checklist, c.artifact, c.certificate, *_COMPOSED)
+    return any(
+        type(part) not in blind and not (type(part) is c.verifier and part.sees == "evidence")
+        for part in parts_of(condition)
+    )
+
+
+class LoopStates:
+    """The loop's states that an exploration has met, each with a number; what is not kept is left out."""
+
+    def __init__(self, strategy: Strategy, task: Task, keep: frozenset[str]) -> None:
+        self._task = task
+        self._places = {bit: place for place, bit in enumerate(task.vocabulary.values())}
+        self._names = {name: place for place, name in enumerate(task.vocabulary)}
+        self._items = [
+            place for place, fold in enumerate(strategy.folds) if getattr(fold, "holds", "open") == "items"
+        ]
+        self._keep = keep
+        self._tools = tuple(tool.name for tool in task.tools.values() if tool.item and not tool.read_only)
+        self._ids: dict[State, int] = {}
+        self.states: list[State] = []
+        self._profiles: dict[int, tuple[int, ...]] = {}
+        self._permuted: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def number(self, state: State) -> int:
+        """The number of a state, once what is not kept is left out of it."""
+        keep = self._keep
+        kept = State(
+            state.turns if "turns" in keep else 0,
+            state.nudges if "nudges" in keep else 0,
+            state.nudged if "nudged" in keep else 0,
+            state.resends if "resends" in keep else 0,
+            state.cut_offs if "cut_offs" in keep else 0,
+            state.refusals if "refusals" in keep else 0,
+            state.faults if "faults" in keep else 0,
+            state.ran,
+            state.acted if "acted" in keep else frozenset(),
+            state.guard,
+            state.finish_seen if "finish_seen" in keep else False,
+            state.skips if "skips" in keep else (),
+            state.excused if "excused" in keep else False,
+            state.folds,
+        )
+        number = self._ids.get(kept)
+        if number is None:
+            number = self._ids[kept] = len(self.states)
+            self.states.append(kept)
+        return number
+
+    # Items
+
+    def profile(self, number: int) -> tuple[int, ...]:
+        """For each item all that a state says of it, as one int."""
+        known = self._profiles.get(number)
+        if known is None:
+            known = self._profiles[number] = self._profile(self.states[number])
+        return known
+
+    def _profile(self, state: State) -> tuple[int, ...]:
+        planes: list[int] = [state.folds[place] for place in self._items]  # type: ignore[misc]
+        for tool in self._tools:
+            planes.append(sum(bit for bit in self._places if f"{tool} {bit}" in state.acted))
+        planes.append(state.guard[0] if state.guard is not None else 0)
+        planes.append(self._task.items_of(state.skips))
+        return tuple(
+            sum(bool(plane & bit) << place for place, plane in enumerate(planes)) for bit in self._places
+        )
+
+    def permuted(self, number: int, order: tuple[int, ...]) -> int:
+        """The state in which the item at each place is the one that was at ``order[place]``."""
+        key = (number, order)
+        known = self._permuted.get(key)
+        if known is None:
+            known = self._permuted[key] = self.number(self._rename(self.states[number], order))
+        return known
+
+    def _rename(self, state: State, order: tuple[int, ...]) -> State:
+        folds = list(state.folds)
+        for place in self._items:
+            folds[place] = permute(folds[place], order)  # type: ignore[arg-type]
+        new = {old: place for place, old in enumerate(order)}
+        acted = set()
+        for action in state.acted:
+            tool, _, bit = action.rpartition(" ")
+            old = self._places.get(int(bit)) if bit.isdigit() else None
+            acted.add(action if old is None else f"{tool} {1 << new[old]}")
+        names = tuple(self._names)
+        skips = sorted(new[self._names[name]] for name in state.skips if name in self._names)
+        guard = state.guard
+        return msgspec.structs.replace(
+            state,
+            folds=tuple(folds),
+            acted=frozenset(acted),
+            guard=None if guard is None else (permute(guard[0], order), guard[1]),
+            skips=tuple(names[place] for place in skips),
+        )
+
+
+def permute(items: int, order: tuple[int, ...]) -> int:
+    """The item set in which the bit at each place is the one that was at ``order[place]``."""
+    return sum((items >> old & 1) << place for place, old in enumerate(order))

@@ -1,0 +1,1 @@
+"""Foreign recordings in, counterfactual judgement out."""

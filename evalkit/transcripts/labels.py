@@ -1,0 +1,128 @@
+"""Whether a run was complete: what its source says of it, or a table that somebody made."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from evalkit.transcripts.recording import Label, Recording
+
+#: Fields by which recordings say how they went, in the order they are looked for.
+FIELDS = (
+    "complete",
+    "resolved",
+    "is_correct",
+    "is_corrected",
+    "success",
+    "passed",
+    "reward",
+    "utility",
+    "score",
+)
+#: What Inspect's scorers write: correct; incorrect, partly correct, no answer.
+_GRADES = {"C": True, "I": False, "P": False, "N": False}
+_WORDS = {
+    **dict.fromkeys(("1", "true", "yes", "complete", "pass", "passed", "resolved", "success"), True),
+    **dict.fromkeys(("0", "false", "no", "incomplete", "fail", "failed", "unresolved", "failure"), False),
+}
+
+
+class LabelError(ValueError):
+    """A table of labels that cannot be used; one line with file and line."""
+
+
+def complete_of(value: Any) -> bool | None:
+    """What a value says of a run: a number is complete from 1 on (full reward), a grade where it is ``C``."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return None if value != value else value >= 1
+    if isinstance(value, str):
+        return _GRADES.get(value, _WORDS.get(value.strip().lower()))
+    return None
+
+
+def label_of(
+    record: Mapping[str, Any], fields: tuple[str, ...] = FIELDS, by: Literal["state", "words"] = "words"
+) -> Label:
+    """The label in the first of the fields that says anything."""
+    for name in fields:
+        complete = complete_of(record.get(name))
+        if complete is not None:
+            return Label(complete, f"{name} {record[name]}", by=by)
+    return Label()
+
+
+class Labels:
+    """A table of labels: CSV with columns ``recording`` and ``complete``; ``complete_at``, ``by`` if known.
+
+    ``recording`` is a recording's id, the part of it after ``#``, or its file's name, where that is one
+    recording only. ``complete_at`` is the model turn (from 1; 0 is the start) after which it was complete.
+    ``by`` is ``state`` where the label speaks of the world that the run left, and not of its words.
+    """
+
+    def __init__(self, rows: Mapping[str, Label] | None = None) -> None:
+        self.rows = dict(rows or {})
+        self.used: dict[str, str] = {}
+        self.ambiguous: set[str] = set()
+
+    @classmethod
+    def read(cls, path: Path) -> Labels:
+        """Read a table. LabelError says what is wrong in which line."""
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                reader = csv.DictReader(file)
+                fields = reader.fieldnames or []
+                for name in ("recording", "complete"):
+                    if name not in fields:
+                        raise LabelError(
+                            f"{path}:1: no column {name!r}; columns: recording, complete, complete_at, by"
+                        )
+                return cls(dict(_row(path, reader.line_num, row) for row in reader))
+        except OSError as error:
+            raise LabelError(f"{path}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise LabelError(f"{path}: is not UTF-8 text") from None
+        except csv.Error as error:
+            raise LabelError(f"{path}: is not CSV: {error}") from None
+
+    def apply(self, recording: Recording) -> Recording:
+        """The recording with its label from the table, where the table has one."""
+        names = (recording.id, recording.id.partition("#")[2], recording.file, Path(recording.file).name)
+        for name in names:
+            if name and name in self.rows:
+                if self.used.setdefault(name, recording.id) != recording.id:
+                    self.ambiguous.add(name)
+                return msgspec.structs.replace(recording, label=self.rows[name])
+        return recording
+
+    def notes(self) -> list[str]:
+        """What was wrong with the table, now that all recordings are read."""
+        notes = [f"label {name!r} matches no recording" for name in self.rows if name not in self.used]
+        notes += [f"label {name!r} matches more than one recording" for name in sorted(self.ambiguous)]
+        return notes
+
+
+def _row(path: Path, line: int, row: Mapping[str, Any]) -> tuple[str, Label]:
+    text = str(row.get("complete") or "")
+    complete = _WORDS.get(text.strip().lower())
+    if complete is None and text.strip():
+        try:
+            complete = complete_of(float(text))
+        except ValueError:
+            raise LabelError(f"{path}:{line}: complete: {text!r} is not one of 1, 0, true, false") from None
+    when = str(row.get("complete_at") or "").strip()
+    if when and not when.isdigit():
+        raise LabelError(f"{path}:{line}: complete_at: {when!r} is not a turn number")
+    if when and complete is not True:
+        raise LabelError(f"{path}:{line}: complete_at: only a run that ended complete has one")
+    by = str(row.get("by") or "").strip() or "words"
+    if by not in ("state", "words"):
+        raise LabelError(f"{path}:{line}: by: {by!r} is not one of state, words")
+    return str(row["recording"]), Label(
+        complete, "table", int(when) if when else None, "state" if by == "state" else "words"
+    )

@@ -1,0 +1,199 @@
+"""What can be said of a stop, given the label of the recorded end. What cannot is None.
+
+A label speaks of the recorded end. One of the world's state also holds at an earlier turn after which nothing
+may have changed the world (:mod:`~evalkit.transcripts.effects`); one that looked at words does not, since an
+earlier end would have had other last words, and a run that changed nothing was about its words.
+``complete_at`` says it for every turn. Nothing else is inferred: a run that ended incomplete may have been
+complete before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalkit.transcripts.judge import BEYOND, UNKNOWN, Stop
+from evalkit.transcripts.recording import Recording
+from evalkit.transcripts.replay import Replay
+
+#: Turns after the first decision at which a task was complete, and turns without any, that are too many
+#: (section 3 of the design).
+_MORE_TURNS = 3
+_NO_DECISION = 12
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One row: a recording and a strategy, or the recording's own harness.
+
+    Flags are None where the labels do not say. ``work_after`` counts the recorded turns after the stop that
+    may have changed the world. ``excess_turns`` is a lower bound without ``complete_at``. ``saved_turns`` and
+    ``saved_tokens`` are those of the recording after a ``done`` stop that was complete.
+    """
+
+    recording: str
+    format: str
+    strategy: str
+    ending: str
+    native: str
+    truth: str
+    label: str
+    turn: int
+    turns: int
+    tokens: int
+    tokens_after: int
+    work_after: int
+    false_done: bool | None
+    premature_stop: bool | None
+    over_continuation: bool | None
+    unclosed: bool | None
+    excess_turns: int | None
+    saved_turns: int | None
+    saved_tokens: int | None
+    decisions: int
+    decided: str
+    tp: int
+    fp: int
+    tn: int
+    fn: int
+    differs: int
+    reason: str
+
+
+COLUMNS: tuple[str, ...] = Outcome.__struct_fields__
+
+RECORDED = "recorded"
+
+
+class Truth:
+    """Whether a recording was complete after each of its turns, as far as its label says."""
+
+    def __init__(self, recording: Recording, replay: Replay) -> None:
+        self.label = recording.label
+        self.turns = len(replay.moments)
+        effects = [number for number, moment in enumerate(replay.moments, 1) if moment.effect]
+        #: The turn from which on the label holds.
+        self.settled = effects[-1] if effects and self.label.by == "state" else self.turns
+        self.decisions = [number for number, moment in enumerate(replay.moments, 1) if moment.decision]
+
+    def at(self, turn: int) -> bool | None:
+        """Whether the task was complete after a turn; None where nobody knows."""
+        label = self.label
+        if label.complete is None:
+            return None
+        if label.complete_at is not None and turn < self.turns:
+            return turn >= label.complete_at
+        return label.complete if turn >= self.settled else None
+
+    def first_held(self) -> int | None:
+        """The first decision at which the task is known to have been complete."""
+        return next((turn for turn in self.decisions if self.at(turn)), None)
+
+
+def outcome_of(recording: Recording, replay: Replay, name: str, stop: Stop) -> Outcome:
+    """The row of a stop."""
+    truth = Truth(recording, replay)
+    total = sum(moment.step.input_tokens + moment.step.output_tokens for moment in replay.moments)
+    counted: dict[str, Any] = dict.fromkeys(
+        (
+            "false_done",
+            "premature_stop",
+            "over_continuation",
+            "unclosed",
+            "excess_turns",
+            "saved_turns",
+            "saved_tokens",
+        )
+    )
+    after = tokens = work = 0
+    held: bool | None = None
+    if stop.ending not in (UNKNOWN, BEYOND):
+        later = replay.moments[stop.turn :]
+        after = sum(moment.step.input_tokens + moment.step.output_tokens for moment in later)
+        tokens, work = total - after, sum(moment.effect for moment in later)
+        held = truth.at(stop.turn)
+        counted = _flags(truth, stop, held, after)
+    elif stop.ending == BEYOND:
+        tokens = total
+    confusion = _confusion(truth, stop)
+    return Outcome(
+        recording=recording.id,
+        format=recording.format,
+        strategy=name,
+        ending=stop.ending,
+        native=stop.native,
+        truth="unknown" if held is None else "complete" if held else "incomplete",
+        label="unknown"
+        if truth.label.complete is None
+        else "complete"
+        if truth.label.complete
+        else "incomplete",
+        turn=stop.turn,
+        turns=truth.turns,
+        tokens=tokens,
+        tokens_after=after,
+        work_after=work,
+        decisions=len(truth.decisions),
+        decided=_written(stop),
+        tp=confusion[0],
+        fp=confusion[1],
+        tn=confusion[2],
+        fn=confusion[3],
+        differs=stop.differs,
+        reason=" ".join(stop.reason.split())[:200],
+        **counted,
+    )
+
+
+def recorded_stop(recording: Recording) -> Stop:
+    """The recorded end, as a stop of its own harness."""
+    return Stop(recording.ending, recording.native, "", len(recording.steps))
+
+
+def _flags(truth: Truth, stop: Stop, held: bool | None, after: int) -> dict[str, Any]:
+    done = stop.ending == "done"
+    excess = over = None
+    first = truth.first_held()
+    if first is not None:
+        excess = max(0, stop.turn - first)
+        quiet = truth.label.complete_at if truth.label.complete_at is not None else truth.settled
+        too_late = excess > _MORE_TURNS or min(first, stop.turn) - quiet > _NO_DECISION
+        # Without ``complete_at`` an earlier decision may have been the first.
+        over = True if too_late else False if truth.label.complete_at is not None else None
+    return {
+        "false_done": None if held is None else done and not held,
+        "premature_stop": _premature(truth, stop, held),
+        "over_continuation": over,
+        "unclosed": None if held is None or not held else not done,
+        "excess_turns": excess,
+        "saved_turns": truth.turns - stop.turn if held and done else None,
+        "saved_tokens": after if held and done else None,
+    }
+
+
+def _premature(truth: Truth, stop: Stop, held: bool | None) -> bool | None:
+    """The recording itself is the witness that going on would have got there, where it did."""
+    if held:
+        return False
+    if held is False and truth.label.complete and stop.turn < truth.turns:
+        return True
+    return None
+
+
+def _confusion(truth: Truth, stop: Stop) -> tuple[int, int, int, int]:
+    """The verdicts at the ends of turn where the truth is known: tp, fp, tn, fn."""
+    tp = fp = tn = fn = 0
+    for turn, met in stop.decided:
+        held = truth.at(turn)
+        if held is None or met is None:
+            continue
+        tp += met and held
+        fp += met and not held
+        tn += not met and not held
+        fn += not met and held
+    return tp, fp, tn, fn
+
+
+def _written(stop: Stop) -> str:
+    marks = {True: "+", False: "-", None: "?"}
+    return " ".join(f"{turn}{marks[met]}" for turn, met in stop.decided)

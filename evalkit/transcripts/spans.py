@@ -1,0 +1,167 @@
+"""Runs written down as spans: model calls and tool calls with a start time and a parent.
+
+A model call's span repeats the conversation before it; what is kept of it is the answer, and the messages
+since the answer before, so that a trace costs its length and not its square. Model calls below a tool call
+are a child agent's and are left out: its claims end only the child.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from evalkit.transcripts.messages import read_message
+from evalkit.transcripts.recording import Conversation, Ended, Unreadable
+from evalkit.wire.answers import mapped
+
+#: A trace is taken as whole when this many spans of others have come since its last one.
+QUIET = 5_000
+
+
+class ModelCall(msgspec.Struct, frozen=True):
+    """One model call: the messages before it (all, for the first) and its answer, as chat messages."""
+
+    before: list[dict[str, Any]]
+    answer: dict[str, Any] | None
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """One tool call, by the call's id where it is known, else by the tool's name."""
+
+    id: str
+    tool: str
+    text: str
+    error: bool
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A span of interest, or one that only says who its parent is."""
+
+    trace: str
+    id: str
+    parent: str
+    start: str
+    what: ModelCall | ToolCall | None = None
+    ended: tuple[Ended, str] | None = None
+
+
+class Trace:
+    """The spans of one run."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.spans: list[Span] = []
+        self.parents: dict[str, tuple[str, bool]] = {}
+        self.ended: tuple[Ended, str] | None = None
+        self.empty = 0
+
+    def add(self, span: Span) -> None:
+        """Keep what matters of a span."""
+        self.parents[span.id] = (span.parent, isinstance(span.what, ToolCall))
+        self.ended = span.ended or self.ended
+        what = span.what
+        if isinstance(what, ModelCall):
+            first = not any(isinstance(other.what, ModelCall) for other in self.spans)
+            if what.answer is None:
+                self.empty += 1
+                return
+            if not first:
+                what = ModelCall(_tail(what.before), what.answer)
+            self.spans.append(msgspec.structs.replace(span, what=what))
+        elif what is not None:
+            self.spans.append(span)
+
+    def _nested(self, span: Span) -> bool:
+        parent, seen = span.parent, set()
+        while parent and parent not in seen and parent in self.parents:
+            seen.add(parent)
+            parent, tool = self.parents[parent]
+            if tool:
+                return True
+        return False
+
+    def conversation(self) -> Conversation:
+        """The run that the spans tell. Unreadable where no model call has content."""
+        conversation = Conversation()
+        spans = sorted((span for span in self.spans if not self._nested(span)), key=lambda span: span.start)
+        first = True
+        for span in spans:
+            if isinstance(span.what, ModelCall):
+                _model_call(conversation, span.what, first=first)
+                first = False
+            elif isinstance(span.what, ToolCall):
+                _tool_call(conversation, span.what)
+        if first:
+            raise Unreadable(
+                f"its {self.empty} model calls hold no content; record messages with the spans"
+                if self.empty
+                else "holds no model call"
+            )
+        return conversation
+
+
+def _tail(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place].get("role") in ("assistant", "model"):
+            return messages[place + 1 :]
+    return messages
+
+
+def _model_call(conversation: Conversation, call: ModelCall, *, first: bool) -> None:
+    answered = {result.id for result in conversation.last.results} if conversation.last else set()
+    for message in call.before:
+        role = message.get("role")
+        if role == "tool" and str(message.get("tool_call_id")) in answered:
+            continue
+        if not first and role in ("system", "developer"):
+            continue
+        read_message(conversation, message)
+    read_message(conversation, {**mapped(call.answer), "role": "assistant"})
+
+
+def _tool_call(conversation: Conversation, call: ToolCall) -> None:
+    step = conversation.last
+    if step is None:
+        return
+    answered = {result.id for result in step.results}
+    for asked in step.turn.calls:
+        if asked.id not in answered and (asked.id == call.id or (not call.id and asked.tool == call.tool)):
+            conversation.result(asked.id, call.text, call.error)
+            return
+
+
+class Traces:
+    """The traces of a stream of spans; each is given out when it has been quiet for long, or at the end."""
+
+    def __init__(self) -> None:
+        self.open: OrderedDict[str, tuple[int, Trace]] = OrderedDict()
+        self.given: set[str] = set()
+        self.late = 0
+        self._count = 0
+
+    def add(self, span: Span) -> Iterator[Trace]:
+        """Take a span; gives out the traces that are whole now."""
+        self._count += 1
+        if span.trace in self.given:
+            self.late += 1
+            return
+        _, trace = self.open.pop(span.trace, (0, None))
+        trace = trace or Trace(span.trace)
+        trace.add(span)
+        self.open[span.trace] = (self._count, trace)
+        while self.open:
+            name, (touched, oldest) = next(iter(self.open.items()))
+            if self._count - touched < QUIET:
+                return
+            del self.open[name]
+            self.given.add(name)
+            yield oldest
+
+    def rest(self) -> Iterator[Trace]:
+        """The traces that are still open, in the order in which they were last heard of."""
+        for _, trace in self.open.values():
+            yield trace
+        self.open.clear()

@@ -1,0 +1,1 @@
+"""The Anthropic Messages API, after the types of ``anthropic`` 2.14."""

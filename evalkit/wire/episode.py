@@ -1,0 +1,356 @@
+"""One episode on the wire: a script behind requests of any dialect, and what was seen of its harness."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from evalkit.core.requests import Request, Result
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL
+from evalkit.core.turns import Claim, Finish, Turn
+from evalkit.wire.answers import Dialect, Outgoing, with_ids
+from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
+from evalkit.wire.conversation import Joined, Memory, Sent, beginning, join, settings_of
+from evalkit.wire.dialects import SPOKEN
+from evalkit.wire.expressible import is_fault, unsayable
+from evalkit.wire.faults import fault_reply
+from evalkit.wire.incoming import BadRequest, Incoming
+from evalkit.wire.openai_chat.answers import chunks
+from evalkit.wire.replies import Reply, json_reply, refusal, stream_reply
+from evalkit.wire.rules import judge, neutral, say_neutral
+from evalkit.wire.script import Script, call_for
+from evalkit.wire.seen import Seen
+from evalkit.wire.side import Side, count, reply, side_request
+from evalkit.wire.tool_names import ToolNames
+
+RECORDED = "recorded"
+OVER = "The episode is over."
+
+_unsayable = lru_cache(maxsize=4096)(unsayable)
+
+
+class Episode:
+    """What the server keeps of one episode. ``failure`` is what ended it on this side.
+
+    ``sides`` are a harness's own side requests, ``names`` its names of the tools, ``own_tools`` the tools of
+    its own that the server offers beside the world's. ``blocking`` says that the world takes its time.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        sides: tuple[Side, ...] = (),
+        names: ToolNames | None = None,
+        own_tools: tuple[str, ...] = (),
+        blocking: bool = False,
+    ) -> None:
+        self.script = script
+        self.sides = sides
+        self.names = names or ToolNames()
+        self.own_tools = own_tools
+        self.blocking = blocking
+        self.memory = Memory()
+        self.seen = Seen()
+        self.turns = 0
+        self.failure: Exception | None = None
+        self._pending: Pending | None = None
+        self._cancelled: set[str] = set()
+        self._last: Outgoing | None = None
+        self._unstored: set[str] = set()
+        self._has_tools = False
+        self._body = b""
+
+    # Requests for turns
+
+    def repeats(self, raw: bytes) -> bool:
+        """Whether a body is that of the last request, byte for byte."""
+        return _digest(raw) == self._body
+
+    def post(self, dialect: Dialect, raw: bytes, *, retried: bool = False) -> Reply:
+        """Answer a request for a turn. ``retried``: the client says that it repeats one without an answer."""
+        self.seen.requests += 1
+        self._body = _digest(raw)
+        if self.failure is not None:
+            return refusal(dialect, BadRequest("over", OVER))
+        try:
+            return self._answer(dialect, raw, retried=retried)
+        except BadRequest as bad:
+            self.seen.note_refusal(bad, raw)
+            return refusal(dialect, bad)
+        except Exception as error:
+            self.failure = error
+            return refusal(dialect, BadRequest("over", OVER))
+
+    def _answer(self, dialect: Dialect, raw: bytes, *, retried: bool) -> Reply:
+        body = parse_body(raw)
+        incoming = SPOKEN[dialect].read(body)
+        kind = side_request(incoming, self.sides, has_tools=self._has_tools)
+        if kind is not None and incoming.continues is None:
+            self.seen.side[kind] += 1
+            return self._aside(dialect, body, incoming, kind)
+        self._check_held(dialect, incoming)
+        memory = self.memory
+        last = memory.sent.wire if memory.sent is not None else None
+        joined = join(memory, incoming, retried=retried)
+        self._check_continued(dialect, incoming, joined)
+        faults = neutral(self.script.previous.turn, joined)
+        if faults:
+            if self.script.trace is not None and not self.seen.refused_before(raw):
+                self.script.trace.protocol_faults.extend(faults)
+            raise say_neutral(dialect, faults[0], joined, last)
+        ruling = judge(SPOKEN[dialect].rules, body, incoming, last)
+        self.seen.warnings.update(ruling.warnings)
+        if ruling.refused is not None:
+            raise ruling.refused
+        self._has_tools = self._has_tools or bool(incoming.tools)
+        if joined.kind == "same_answer" and self._last is not None:
+            self.seen.repeated += 1
+            return self._say(dialect, body, incoming, self._last, "the same answer again")
+        self.seen.amnesia += joined.kind == "new"
+        self.seen.compactions += joined.kind == "compacted"
+        if body.get("store") is False:
+            self._unstored.add(self._next_id(dialect))
+        return self._ask(dialect, body, incoming, joined)
+
+    def _ask(self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, joined: Joined) -> Reply:
+        memory = self.memory
+        base = beginning(memory, incoming.continues)
+        turn, spent = self._turn(joined.request)
+        polls = 0
+        held = dialect == "responses" and incoming.background
+        if turn.kind == "in_progress" and not (held and not incoming.stream):
+            # A request that is not in the background, or streams, waits; so does the API.
+            if not held:
+                self.seen.inexpressible["an answer in the background, not asked for"] += 1
+            while turn.kind == "in_progress":
+                polls += 1
+                turn, spent = self._turn(msgspec.structs.replace(joined.request, again=True, poll=True))
+        memory.asked, memory.base, memory.base_id = joined.point, base, incoming.continues
+        memory.settings = settings_of(incoming)
+        memory.request = msgspec.structs.replace(joined.request, again=False)
+        out = Outgoing(
+            turn,
+            self._next_id(dialect),
+            incoming.model,
+            spent,
+            incoming.background,
+            incoming.continues,
+            incoming.limit,
+            polls if held else 0,
+        )
+        if turn.kind == "in_progress":
+            memory.fault = True
+            self._pending = Pending(joined, out)
+            return under_way(out, "queued", stream=False)
+        self._pending = None
+        return self._deliver(dialect, body, incoming, joined, out)
+
+    def _turn(self, request: Request) -> tuple[Turn, int]:
+        """A turn and the input tokens it cost."""
+        before = self.script.input_tokens
+        turn = self.script.ask(request)
+        return turn, self.script.input_tokens - before
+
+    def _deliver(
+        self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, joined: Joined, out: Outgoing
+    ) -> Reply:
+        memory, turn = self.memory, out.turn
+        if turn.kind == "failed":
+            memory.fault = True
+        problem = _unsayable(dialect, turn, streamed=incoming.stream)
+        if problem is not None:
+            self.seen.inexpressible[problem] += 1
+        if is_fault(turn):
+            stall = self.script.stall_s
+            return fault_reply(dialect, turn.native or "", streamed=incoming.stream, stall_s=stall)
+        if turn.kind == "failed":
+            if dialect == "responses":
+                return self._say(dialect, body, incoming, out, turn.native or turn.stop)
+            return fault_reply(dialect, "http_500", streamed=incoming.stream)
+        if incoming.choice not in ("auto", "none") and not turn.calls and turn.kind == "content":
+            self.seen.unreachable += 1
+        self.turns += 1
+        wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
+        memory.answered = joined.point
+        memory.sent = Sent(turn, wire, out.id, ids)
+        memory.fault, memory.delivered = False, False
+        self._last = msgspec.structs.replace(out, turn=wire)
+        said = f"turn {self.turns}: {', '.join(call.tool for call in turn.calls) or turn.stop}"
+        if joined.kind in ("new", "compacted"):
+            said += " (a new conversation)" if joined.kind == "new" else " (a compacted conversation)"
+        return self._say(dialect, body, incoming, self._last, said)
+
+    def _say(
+        self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, out: Outgoing, said: str
+    ) -> Reply:
+        if not incoming.stream:
+            return json_reply(SPOKEN[dialect].body(out), said=said, turn=self.turns)
+        if dialect == "chat":
+            options = body.get("stream_options")
+            usage = isinstance(options, dict) and options.get("include_usage") is True
+            events = chunks(out, usage=usage)
+        else:
+            events = SPOKEN[dialect].events(out)
+        return stream_reply(dialect, events, said=said, turn=self.turns)
+
+    def _aside(self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, kind: str) -> Reply:
+        turn = reply(incoming)
+        number = sum(self.seen.side.values())
+        out = Outgoing(turn, f"{SPOKEN[dialect].answer}_side_{number:06d}", incoming.model, count(incoming))
+        answer = self._say(dialect, body, incoming, out, f"side request: {kind}")
+        return msgspec.structs.replace(answer, turn=0)
+
+    def _next_id(self, dialect: Dialect) -> str:
+        return f"{SPOKEN[dialect].answer}_{self.turns + 1:06d}"
+
+    # What the server holds
+
+    def _known(self, dialect: Dialect, name: str) -> bool:
+        """Whether an id is that of an answer of this episode."""
+        serial = name.removeprefix(SPOKEN[dialect].answer + "_")
+        return serial.isascii() and serial.isdigit() and 1 <= int(serial) <= self.turns
+
+    def _check_held(self, dialect: Dialect, incoming: Incoming) -> None:
+        name = incoming.continues
+        if name is None or (self._known(dialect, name) and name not in self._unstored):
+            return
+        if dialect == "anthropic":
+            raise BadRequest(
+                "thread_not_found",
+                f"thread.previous_message_id: no usable state was found for {name}",
+                param="thread",
+                status=404,
+                code="thread_not_found",
+            )
+        raise BadRequest(
+            "previous_response_not_found",
+            f"Previous response with id '{name}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+
+    def _check_continued(self, dialect: Dialect, incoming: Incoming, joined: Joined) -> None:
+        """The Messages API continues an answer once; a request without an answer may be repeated."""
+        sent = self.memory.sent
+        if dialect != "anthropic" or incoming.continues is None or sent is None:
+            return
+        if incoming.continues == sent.id or joined.kind == "same_answer" or self.memory.fault:
+            return
+        raise BadRequest(
+            "thread_already_continued",
+            f"thread.previous_message_id: {incoming.continues} has already been continued",
+            param="thread",
+            code="thread_already_continued",
+        )
+
+    # Background responses
+
+    def retrieve(self, name: str, *, stream: bool = False, after: int = -1) -> Reply:
+        """Answer ``GET /v1/responses/ID``: a poll, where the response is not there yet."""
+        self.seen.requests += 1
+        pending = self._pending
+        if self.failure is None and pending is not None and pending.out.id == name:
+            try:
+                return self._poll(pending, stream=stream)
+            except Exception as error:
+                self.failure = error
+                return refusal("responses", BadRequest("over", OVER))
+        if name in self._cancelled:
+            return cancelled(name)
+        if self._last is not None and self._last.id == name:
+            return retrieved(self._last, self.turns, stream=stream, after=after)
+        return missing(name)
+
+    def _poll(self, pending: Pending, *, stream: bool) -> Reply:
+        assert self.memory.request is not None
+        turn, spent = self._turn(msgspec.structs.replace(self.memory.request, again=True, poll=True))
+        out = msgspec.structs.replace(pending.out, turn=turn, input_tokens=spent, polls=pending.out.polls + 1)
+        if turn.kind == "in_progress":
+            self._pending = Pending(pending.joined, out)
+            return under_way(out, "in_progress", stream=stream)
+        if not is_fault(turn):
+            self._pending = None
+        asked = Incoming((), out.model, stream=stream, background=True)
+        return self._deliver("responses", {}, asked, pending.joined, out)
+
+    def cancel(self, name: str) -> Reply:
+        """Answer ``POST /v1/responses/ID/cancel``."""
+        self.seen.requests += 1
+        pending = self._pending
+        if pending is not None and pending.out.id == name:
+            self._pending = None
+            self._cancelled.add(name)
+        if name in self._cancelled:
+            return cancelled(name)
+        return too_late() if self._last is not None and self._last.id == name else missing(name)
+
+    # Counting tokens
+
+    def count_tokens(self, dialect: Dialect, raw: bytes) -> Reply:
+        """Answer a request that only asks for a count."""
+        self.seen.requests += 1
+        self.seen.side["token count"] += 1
+        try:
+            body = {"max_tokens": 1, **parse_body(raw)}
+            tokens = count(SPOKEN[dialect].read(body))
+        except BadRequest as bad:
+            return refusal(dialect, bad)
+        answer: dict[str, Any] = {"input_tokens": tokens}
+        if dialect != "anthropic":
+            answer["object"] = "response.input_tokens"
+        return json_reply(answer, said="side request: token count")
+
+    # Tools
+
+    def run_tool(self, name: str, arguments: dict[str, Any]) -> Result:
+        """Run a tool as the harness asks for it: it stands for a call of the last turn, if one fits."""
+        self.seen.requests += 1
+        tool = self.names.inward(name)
+        if tool in (FINISH_TOOL, CHECKLIST_TOOL):
+            return Result("", RECORDED)
+        if self.failure is not None:
+            return Result("", OVER, True)
+        try:
+            return self.script.run(call_for(self.script, tool, arguments))
+        except Exception as error:
+            self.failure = error
+            return Result("", OVER, True)
+
+    # Delivery
+
+    def delivered(self, turn: int) -> None:
+        """The answer that holds this turn was written whole."""
+        if turn and turn == self.turns:
+            self.memory.delivered = True
+
+    def lost(self, turn: int) -> None:
+        """The client went away without having read the answer that holds this turn."""
+        if turn and turn == self.turns:
+            self.memory.delivered = False
+
+    def claimed(self, name: str) -> tuple[Claim, Finish | None]:
+        """What the last turn claims and tells: the script's truth, for the scripted verifier alone."""
+        sent = self.memory.sent
+        if sent is None or sent.id != name:
+            return "none", None
+        return sent.turn.claim, sent.turn.told
+
+
+def _digest(raw: bytes) -> bytes:
+    return hashlib.blake2b(raw, digest_size=16).digest()
+
+
+def parse_body(raw: bytes) -> dict[str, Any]:
+    """A request body as an object; BadRequest where it is none."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise BadRequest("body_not_json", "The request body is not valid JSON.") from None
+    if not isinstance(body, dict):
+        raise BadRequest("body_not_object", "The request body is not a JSON object.")
+    return body

@@ -1,0 +1,89 @@
+"""A request body of any dialect in common terms: who said what, and what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from evalkit.core.requests import Result
+from evalkit.core.turns import Block, Text
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+
+class Piece(msgspec.Struct, frozen=True, gc=False):
+    """One thing in a request: a block of an assistant turn, a user's text, or a result.
+
+    ``at`` is the index of the message or input item that holds it.
+    """
+
+    role: Role
+    block: Block | Result
+    at: int
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """A request, read.
+
+    ``limit`` is the output limit, None where the request sets none. ``continues`` is the answer whose
+    conversation the server holds and this request goes on with. ``schema`` is a structured output asked for.
+    ``choice`` is the tool choice: ``auto``, ``none``, ``required``, or a tool's name.
+    """
+
+    pieces: tuple[Piece, ...]
+    model: str = ""
+    limit: int | None = None
+    tools: tuple[str, ...] = ()
+    stream: bool = False
+    continues: str | None = None
+    background: bool = False
+    schema: Mapping[str, Any] | None = None
+    choice: str = "auto"
+    system: str = ""
+
+
+class BadRequest(Exception):
+    """A request that the API refuses.
+
+    ``status`` and ``code`` are the API's; ``param`` names the part of the request that is wrong.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        message: str,
+        *,
+        param: str | None = None,
+        status: int = 400,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.message = message
+        self.param = param
+        self.status = status
+        self.code = code
+
+
+def shape(rule: str, message: str, param: str) -> BadRequest:
+    """A body that is not of the API's shape."""
+    return BadRequest(rule, message, param=param)
+
+
+def user_text(incoming: Incoming) -> str:
+    """All that the user says in a request."""
+    said = [
+        piece.block.text
+        for piece in incoming.pieces
+        if piece.role == "user" and isinstance(piece.block, Text)
+    ]
+    return "\n".join(said)
+
+
+def schema_in(value: Any, *path: str) -> Mapping[str, Any] | None:
+    """The JSON Schema at a path of a body, if there is one."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else None

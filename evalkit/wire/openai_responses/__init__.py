@@ -1,0 +1,1 @@
+"""The OpenAI Responses API, after the types of ``openai`` 3.57."""

@@ -1,0 +1,46 @@
+"""What the server saw of a harness, beside what its trace counts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+
+from evalkit.wire.incoming import BadRequest
+from evalkit.wire.rules import NEUTRAL_SOURCES
+
+
+class Seen:
+    """Counters of one episode.
+
+    ``side`` counts side requests by kind, ``amnesia`` new conversations, ``compactions`` rewritten ones,
+    ``repeated`` answers given again, ``refused`` requests that broke a rule. ``dialect_faults`` are the
+    dialect's own rules among those, ``warnings`` rules that are only assumed. ``inexpressible`` says what the
+    dialect could not say of the script; ``unreachable`` counts turns that a real API would not give (words
+    under a forced tool choice).
+    """
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.side: Counter[str] = Counter()
+        self.amnesia = 0
+        self.compactions = 0
+        self.repeated = 0
+        self.refused = 0
+        self.dialect_faults: list[str] = []
+        self.warnings: Counter[str] = Counter()
+        self.inexpressible: Counter[str] = Counter()
+        self.unreachable = 0
+        self._refused_body = b""
+
+    def refused_before(self, raw: bytes) -> bool:
+        """Whether this is the last request that was refused: a client that repeats it breaks no new rule."""
+        return hashlib.blake2b(raw).digest() == self._refused_body
+
+    def note_refusal(self, bad: BadRequest, raw: bytes) -> None:
+        """Count a refused request once, however often a client repeats it unchanged."""
+        if self.refused_before(raw):
+            return
+        self._refused_body = hashlib.blake2b(raw).digest()
+        self.refused += 1
+        if bad.rule not in NEUTRAL_SOURCES:
+            self.dialect_faults.append(bad.rule)

@@ -1,0 +1,69 @@
+"""Side requests: what a harness asks of a model beside the task. Recognised by rule, counted apart.
+
+They get a fixed reply and never move a script on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalkit.core.turns import Finish, Text, Turn, count_tokens, make_turn
+from evalkit.scenarios.emissions import typed_output
+from evalkit.wire.answers import encode_json
+from evalkit.wire.incoming import Incoming, user_text
+
+#: The fixed words of a reply.
+REPLY = "Noted."
+#: Properties of a structured output that only a side request asks for, and what the request then is.
+SCHEMAS: dict[frozenset[str], str] = {
+    frozenset({"title"}): "title",
+    frozenset({"isNewTopic", "title"}): "title",
+    frozenset({"ok", "reason", "impossible"}): "hook",
+    frozenset({"ok", "reason"}): "hook",
+}
+
+
+class Side(msgspec.Struct, frozen=True):
+    """A rule of a harness's own: a request without tools whose instructions or words hold ``contains``."""
+
+    name: str
+    contains: str
+
+
+def side_request(incoming: Incoming, rules: tuple[Side, ...], *, has_tools: bool) -> str | None:
+    """What kind of side request this is; None where it belongs to the task.
+
+    ``has_tools`` says that the task's conversation offered tools: a request without any that asks for a
+    structured output, or has another history, is then beside it.
+    """
+    if incoming.limit == 0:
+        return "warm-up"
+    if incoming.tools:
+        return None
+    for rule in rules:
+        if rule.contains in incoming.system or rule.contains in user_text(incoming):
+            return rule.name
+    if incoming.schema is not None:
+        names = frozenset(incoming.schema.get("properties", ()))
+        if names in SCHEMAS:
+            return SCHEMAS[names]
+        if has_tools:
+            return "structured"
+    return None
+
+
+def reply(incoming: Incoming) -> Turn:
+    """The fixed answer: text, or the least instance of the schema that was asked for."""
+    if incoming.limit == 0:
+        return make_turn((), "max_tokens")
+    if incoming.schema is None:
+        return make_turn((Text(REPLY),), "end_turn")
+    value: Any = typed_output(incoming.schema, REPLY, Finish())
+    return make_turn((Text(encode_json(value).decode()),), "end_turn")
+
+
+def count(incoming: Incoming) -> int:
+    """The tokens of a request, for a request that asks only for them."""
+    return count_tokens(incoming.system) + count_tokens(user_text(incoming))

@@ -1,0 +1,69 @@
+"""The world's tools by plain HTTP: ``GET /tools`` lists them, ``POST /tools/NAME`` runs one.
+
+The body of a run is the arguments as a JSON object; the answer is ``{"text": ..., "error": true|false}``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Tool
+from evalkit.wire.episode import Episode, parse_body
+from evalkit.wire.incoming import BadRequest
+from evalkit.wire.replies import Reply, json_reply
+
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+
+#: The tools that a harness has of its own, for one that lets the server offer them.
+OWN: dict[str, tuple[str, dict[str, Any]]] = {
+    FINISH_TOOL: (
+        "Report that the work is over: what was completed, what was skipped and why.",
+        {
+            "type": "object",
+            "properties": {
+                "items_completed": _STRINGS,
+                "items_skipped": _STRINGS,
+                "reason_skipped": {"type": "string"},
+            },
+            "required": ["items_completed", "items_skipped", "reason_skipped"],
+            "additionalProperties": False,
+        },
+    ),
+    CHECKLIST_TOOL: (
+        "Tick items off the checklist.",
+        {
+            "type": "object",
+            "properties": {"done": _STRINGS},
+            "required": ["done"],
+            "additionalProperties": False,
+        },
+    ),
+}
+
+
+def definitions(episode: Episode) -> list[tuple[str, str, dict[str, Any]]]:
+    """Name, description and schema of each tool that the server offers to a harness."""
+    tools: list[Tool] = list(episode.script.task.tools.values())
+    offered = [(tool.name, tool.description, tool.schema()) for tool in tools]
+    return offered + [(name, *OWN[name]) for name in episode.own_tools]
+
+
+def list_tools(episode: Episode) -> Reply:
+    """Answer ``GET /tools``."""
+    found = [
+        {"name": name, "description": description, "input_schema": schema}
+        for name, description, schema in definitions(episode)
+    ]
+    return json_reply({"tools": found}, said="tools")
+
+
+def run_tool(episode: Episode, name: str, raw: bytes) -> Reply:
+    """Answer ``POST /tools/NAME``."""
+    try:
+        arguments = parse_body(raw or b"{}")
+    except BadRequest as bad:
+        return json_reply({"text": bad.message, "error": True}, status=400, said=f"tool {name}: {bad.rule}")
+    result = episode.run_tool(name, arguments)
+    failed = episode.failure is not None
+    said = f"tool {name}: {'error' if result.error else 'ok'}"
+    return json_reply({"text": result.text, "error": result.error}, status=500 if failed else 200, said=said)

@@ -1,0 +1,253 @@
+"""The exploration agrees with every script really played, and merging states changes no answer."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalkit.harnesses.driver import LoopMind, drive
+from evalkit.models.scripted import NeverEnds
+from evalkit.scoring.arena import Arena
+from evalkit.search.alphabet import Move, alphabet
+from evalkit.search.counterexample import Confirmer
+from evalkit.search.explore import Sweep
+from evalkit.search.ground import Ground, Setting, read_document
+from evalkit.search.properties import PROPERTIES
+from evalkit.search.prove import prove
+from evalkit.search.steps import EVERYTHING, Stepper
+from evalkit.search.watching import Watch
+from evalkit.strategies import Strategy
+from evalkit.strategies import conditions as c
+
+ITEMS = 2
+DEPTH = 4
+
+#: Judged on an episode that is over; the shortest turn count must agree.
+AT_END = ("no_false_done", "no_early_stop", "honest_report", "exact_report")
+ON_THE_WAY = ("no_cut_off_call", "no_duplicate_effects", "clean_requests")
+
+
+def chosen(strategy: Strategy, names: list[str]) -> tuple[Move, ...]:
+    by_name = {move.name: move for move in alphabet(strategy, ITEMS)}
+    return tuple(by_name[name] for name in names if name in by_name)
+
+
+def brute_force(strategy: Strategy, setting: Setting, moves: tuple[Move, ...]) -> dict[str, int]:
+    """The fewest turns in which any script breaks each property; every run is over by ``DEPTH``."""
+    broken: dict[str, int] = {}
+
+    def note(name: str, turns: int) -> None:
+        broken[name] = min(turns, broken.get(name, turns))
+
+    over: set[tuple[str, ...]] = set()
+    for script in itertools.product(moves, repeat=DEPTH):
+        names = tuple(move.name for move in script)
+        if any(names[:length] in over for length in range(1, DEPTH)):
+            continue
+        scenario = read_document(setting.document(strategy, [move.document for move in script]))
+        stage = Arena(scenario, strategy.offers).stage(0, cap=DEPTH)
+        try:
+            ending = drive(LoopMind(strategy, stage.task, stage), stage)
+        except NeverEnds:
+            raise AssertionError("a run is longer than the limit") from None
+        turns, trace, world = stage.turns, stage.trace, stage.world
+        assert trace is not None
+        over.add(names[:turns])
+        said = any(move.blocks for move in script[:turns])
+        unsettled = world.all & ~world.settled()
+        outstanding = ending.report.outstanding
+        reported = None if outstanding is None else stage.task.items_of(outstanding)
+        if unsettled and ending.kind == "done":
+            note("no_false_done", turns)
+        if unsettled and ending.kind in ("done", "partial", "error") and not said:
+            note("no_early_stop", turns)
+        if reported is not None and unsettled & ~reported:
+            note("honest_report", turns)
+        if reported is not None and reported != unsettled:
+            note("exact_report", turns)
+        if trace.ran_cut_off_call:
+            note("no_cut_off_call", turns)
+        if any(count > trace.called.get(action, 0) for action, count in world.effects.items()):
+            note("no_duplicate_effects", turns)
+        if trace.protocol_faults:
+            note("clean_requests", turns)
+    return broken
+
+
+def agree(strategy: Strategy, setting: Setting, moves: tuple[Move, ...]) -> None:
+    really = brute_force(strategy, setting, moves)
+    proof = prove(strategy, setting, (*AT_END, *ON_THE_WAY), moves=moves)
+    for result in proof.results:
+        assert result.answer in ("proved", "refuted"), result
+        assert (result.answer == "refuted") == (result.property in really), (result, really)
+        if result.counterexample is not None and result.property in AT_END:
+            assert result.counterexample.turns == really[result.property], result
+
+
+SMALL = {"max_turns": DEPTH, "resends": 2, "cut_offs": 1, "nudges": 2}
+
+CASES: dict[str, tuple[Strategy, Setting, list[str]]] = {
+    "checklist": (
+        Strategy(done_when=c.checklist(), **SMALL),
+        Setting(ITEMS),
+        ["lists the items", "ticks everything", "reports progress", "does alpha", "skips beta in words"],
+    ),
+    "gate": (
+        Strategy(done_when=c.acceptance() & c.verifier(sees="evidence") & c.checklist(), **SMALL),
+        Setting(ITEMS, "none"),
+        [
+            "lists the items",
+            "ticks everything",
+            "says something",
+            "does alpha",
+            "does beta wrongly, success reported",
+        ],
+    ),
+    "silence": (
+        Strategy(done_when=c.silence(), pause="as_content", cut_off="as_content", **SMALL),
+        Setting(ITEMS),
+        ["does alpha", "undoes alpha", "is cut off in a call for alpha that parses", "is paused"],
+    ),
+    "validated_finish": (
+        Strategy(done_when=c.finish(validate=True), **SMALL),
+        Setting(ITEMS, "full", 1),
+        [
+            "lists the items",
+            "finishes with everything",
+            "finishes, beta skipped with a reason",
+            "does alpha",
+            "finishes without alpha",
+        ],
+    ),
+    "stop_hook": (
+        Strategy(done_when=c.checklist(), loop_guard=True, **SMALL),
+        Setting(ITEMS),
+        ["lists the items", "does alpha", "claims done in words", "says nothing", "undoes alpha"],
+    ),
+    "then_done": (
+        Strategy(done_when=c.acceptance(), then="done", max_turns=DEPTH, resends=2, cut_offs=1, nudges=1),
+        Setting(ITEMS),
+        ["is paused", "is cut off in its words", "says something", "does alpha", "refuses"],
+    ),
+    "limit_first": (
+        Strategy(
+            done_when=c.verifier(sees="transcript"), limit_checked="before_done", cut_off="stop", **SMALL
+        ),
+        Setting(ITEMS),
+        ["lists the items", "fails to do alpha", "does alpha", "does beta", "claims done in words"],
+    ),
+    "keyword": (
+        Strategy(done_when=c.keyword(), unknown="stop", empty="stop", **SMALL),
+        Setting(ITEMS),
+        ["claims done with the keyword", "reports with the keyword in it", "says nothing", "does alpha"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_every_script(name: str) -> None:
+    strategy, setting, names = CASES[name]
+    moves = chosen(strategy, names)
+    assert len(moves) == len(names)
+    agree(strategy, setting, moves)
+
+
+def exact(strategy: Strategy, setting: Setting, moves: tuple[Move, ...]) -> tuple[dict[str, int], bool]:
+    """The same exploration with nothing left out of the state and no two items taken for one."""
+    ground = Ground(strategy, setting, moves)
+    wanted = tuple(PROPERTIES[name] for name in AT_END)
+    swept = Sweep(
+        ground,
+        Stepper(ground, keep=EVERYTHING),
+        Watch(),
+        wanted,
+        merge_items=False,
+        confirm=Confirmer(ground),
+    ).run()
+    return swept.found, swept.complete
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> c.Condition:
+    leaf = st.sampled_from(
+        [
+            c.acceptance(),
+            c.checklist(),
+            c.finish(),
+            c.finish(validate=True),
+            c.keyword(),
+            c.verifier(),
+            c.verifier(sees="evidence"),
+            c.verifier(sees="transcript"),
+            c.silence(),
+            c.artifact(),
+            c.certificate(),
+            ~c.silence(),
+        ]
+    )
+    found: c.Condition = draw(leaf)
+    for _ in range(draw(st.integers(0, 2))):
+        other: c.Condition = draw(leaf)
+        found = found & other if draw(st.booleans()) else found | other
+    return found
+
+
+@st.composite
+def strategies(draw: st.DrawFn) -> Strategy:
+    return Strategy(
+        done_when=draw(conditions()),
+        pause=draw(st.sampled_from(["resend", "as_content", "stop"])),
+        cut_off=draw(st.sampled_from(["raise_limit", "continue", "fail_calls", "as_content", "stop"])),
+        refusal=draw(st.sampled_from(["escalate", "fallback", "retry", "as_content", "stop"])),
+        empty=draw(st.sampled_from(["nudge", "stop"])),
+        unknown=draw(st.sampled_from(["as_content", "nudge", "stop"])),
+        check=draw(st.sampled_from(["end_of_turn", "each_tool_turn"])),
+        limit_checked=draw(st.sampled_from(["after_done", "before_done"])),
+        nudges=draw(st.sampled_from([1, 2, None])),
+        nudge_budget=draw(st.sampled_from([2, None])),
+        resends=draw(st.sampled_from([1, 2, None])),
+        cut_offs=draw(st.sampled_from([1, 2, None])),
+        then=draw(st.sampled_from(["escalate", "done", "limit", "error"])),
+        loop_guard=draw(st.booleans()),
+        max_turns=draw(st.integers(1, DEPTH)),
+    )
+
+
+SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@SLOW
+@given(st.data())
+def test_merging_changes_no_answer(data: st.DataObject) -> None:
+    strategy = data.draw(strategies())
+    setting = Setting(
+        ITEMS, data.draw(st.sampled_from(["full", "weak", "none"])), data.draw(st.integers(0, 2))
+    )
+    every = alphabet(strategy, ITEMS)
+    kinds = sorted({move.kind or move.name for move in every})
+    picked = data.draw(st.lists(st.sampled_from(kinds), min_size=3, max_size=9, unique=True))
+    # An alphabet that treats items alike holds every move of a kind.
+    moves = tuple(move for move in every if (move.kind or move.name) in picked)
+    found, complete = exact(strategy, setting, moves)
+    proof = prove(strategy, setting, AT_END, moves=moves)
+    for result in proof.results:
+        if result.counterexample is not None:
+            assert found.get(result.property) == result.counterexample.turns, (result, found)
+        else:
+            assert complete or len(found) == len(AT_END)
+            assert result.property not in found, (result, found)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_agrees_with_every_script_of_any_strategy(data: st.DataObject) -> None:
+    strategy = data.draw(strategies())
+    setting = Setting(
+        ITEMS, data.draw(st.sampled_from(["full", "weak", "none"])), data.draw(st.integers(0, 1))
+    )
+    every = alphabet(strategy, ITEMS)
+    picked = data.draw(st.lists(st.sampled_from(every), min_size=2, max_size=4, unique_by=lambda m: m.name))
+    agree(strategy, setting, tuple(picked))

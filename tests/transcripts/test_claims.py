@@ -1,0 +1,162 @@
+"""What words claim, and how well the rules do on turns of real files that were labelled by hand."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from evalkit.core.turns import Call, Text, Thinking, make_turn
+from evalkit.transcripts.claims import claim_of, read_claim
+from evalkit.transcripts.measure import (
+    Labelled,
+    Measured,
+    ReaderError,
+    find_reader,
+    measure,
+    read_sample,
+)
+from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.read import read_paths
+from evalkit.transcripts.recording import Recording
+from tests.transcripts import files
+from tests.transcripts.shared import trajectories
+
+SAMPLE = Path(__file__).parent / "claim_sample.csv"
+
+
+@pytest.mark.parametrize(
+    ("text", "claim", "rule"),
+    [
+        ("All six endpoints are migrated.", "done", "completion"),
+        ("Done.", "done", "completion"),
+        ("I've fixed the bug and all tests pass.", "done", "completion"),
+        ("Your booking has been successfully cancelled. Anything else?", "done", "completion"),
+        ("Both records have been updated. If you need anything else, let me know!", "done", "completion"),
+        ("The fix is complete: 3 of 3 checks pass.", "done", "completion"),
+        ("**TERMINATE**", "done", "keyword"),
+        ("Final answer: 42", "done", "keyword"),
+        ("If you agree, we can conclude the task.", "done", "conclusion"),
+        ("4 of 6 endpoints are migrated; continuing with search.", "partial", "remains"),
+        ("I have implemented the parser. Next, I'll run the tests.", "partial", "completion, but open"),
+        (
+            "The record was successfully updated. Would you like me to go on?",
+            "partial",
+            "completion, but open",
+        ),
+        ("The bug is not fixed yet.", "partial", "remains"),
+        ("I was unable to reach the server.", "blocked", "could not"),
+        ("Once the migration has been completed I will report.", "none", "no claim"),
+        ("Has everything been completed?", "none", "no claim"),
+        ("Could you please provide your user ID?", "none", "no claim"),
+        ("Yes", "none", "no claim"),
+        ("```\nprint('all done')\n```", "none", "no claim"),
+        ("", "none", "no claim"),
+    ],
+)
+def test_words(text: str, claim: str, rule: str) -> None:
+    reading = read_claim(text)
+    assert (reading.claim, reading.rule) == (claim, rule)
+
+
+def test_a_finish_call_claims_and_thoughts_and_cut_off_turns_do_not() -> None:
+    assert claim_of(make_turn((Call("1", "submit", "{}"),), "tool_use")) == "done"
+    assert claim_of(make_turn((Call("1", "mcp__x__finish", "{}"),), "tool_use")) == "done"
+    assert claim_of(make_turn((Thinking("Everything is done."),), "end_turn")) == "none"
+    assert claim_of(make_turn((Text("Everything is done."),), "max_tokens")) == "none"
+    assert claim_of(make_turn((Text("Everything is done."),), "end_turn")) == "done"
+
+
+def test_long_texts_are_read_at_both_ends() -> None:
+    padding = "The state of an account was looked at. " * 1_000
+    assert read_claim(f"{padding} Everything is done.").claim == "done"
+
+
+def recording(tmp_path: Path) -> list[Recording]:
+    found = list(read_paths([files.write(tmp_path / "a.json", files.chat())]))
+    return [item for item in found if isinstance(item, Recording)]
+
+
+def test_a_sample_is_counted_by_its_parts(tmp_path: Path) -> None:
+    sample = [
+        Labelled("a.json", 4, True, "one"),
+        Labelled("a.json", 3, True, "one"),
+        Labelled("a.json", 4, False, "two"),
+        Labelled("a.json", 9, True, "two"),
+        Labelled("b.json", 1, True, "two"),
+    ]
+    parts = measure(sample, recording(tmp_path), claim_of)
+    one, two = parts["one"], parts["two"]
+    assert (one.tp, one.fp, one.fn, one.tn) == (1, 0, 1, 0)
+    assert (one.precision, one.recall) == (1.0, 0.5)
+    assert (two.tp, two.fp, two.fn, two.tn) == (0, 1, 0, 0)
+    assert len(two.missing) == 2
+    assert [row.turn for row in one.wrong] == [3]
+    assert Measured().precision is None
+    assert "n/a" in str(Measured())
+
+
+def test_samples_and_readers_that_cannot_be_used_say_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s.csv"
+    for text, why in (
+        ("recording,turn\n", "no column 'claim'"),
+        ("recording,turn,claim\na,x,done\n", "turn: 'x' is not a number"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ReaderError, match=why):
+            read_sample(path)
+    with pytest.raises(ReaderError, match="cannot be read"):
+        read_sample(tmp_path / "none.csv")
+    (tmp_path / "readers.py").write_text(
+        "def shout(turn):\n    return 'DONE'\n\ndef fail(turn):\n    raise OSError('no model')\n\n"
+        "def model(turn):\n    return 'done'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    turn = make_turn((Text("x"),), "end_turn")
+    assert find_reader("readers:model")(turn) == "done"
+    for name, why in (
+        ("readers", "expected module:name"),
+        ("nowhere:x", "cannot be imported"),
+        ("readers:none", "has no 'none'"),
+    ):
+        with pytest.raises(ReaderError, match=why):
+            find_reader(name)
+    with pytest.raises(ReaderError, match="gave 'DONE'; a claim is one of none, partial, blocked, done"):
+        find_reader("readers:shout")(turn)
+    with pytest.raises(ReaderError, match="failed: OSError: no model"):
+        find_reader("readers:fail")(turn)
+
+
+def test_the_labelled_sample_and_what_the_rules_make_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = trajectories()
+    with SAMPLE.open(newline="") as file:
+        digests = {(row["recording"], int(row["turn"])): row["digest"] for row in csv.DictReader(file)}
+    known = [item for item in read_paths([folder]) if not isinstance(item, Problem)]
+    for item in known:
+        name = item.id.removeprefix(f"{folder.as_posix()}/")
+        for number, step in enumerate(item.steps, 1):
+            if (name, number) in digests:
+                text = step.turn.text.encode("utf-8", "surrogatepass")
+                # The turn is the one that was read when it was labelled.
+                assert hashlib.blake2b(text, digest_size=8).hexdigest() == digests.pop((name, number))
+    assert not digests
+    parts = measure(read_sample(SAMPLE), known, claim_of)
+    with capsys.disabled():
+        for part, measured in parts.items():
+            print(f"\nclaims, {part}: {measured}", end="")
+    assert set(parts) == {"tuning", "held_out"}
+    for measured in parts.values():
+        assert not measured.missing
+        assert measured.precision is not None
+        assert measured.recall is not None
+        assert measured.precision >= 0.9
+        assert measured.recall >= 0.9
+    # The figures that the guide quotes are these.
+    guide = (Path(__file__).parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
+    for part, measured in parts.items():
+        assert f"| {part} | {measured.tp} | {measured.fp} | {measured.fn} | {measured.tn} |" in guide

@@ -1,0 +1,144 @@
+"""One truth: an episode is the same in process and over each dialect, streamed or not.
+
+Every field of the episode is compared, tokens included; the native signal of a run that a fault ended is not:
+it is what that client saw of the fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from evalkit.core.tasks import Offered
+from evalkit.harnesses.sdk_driver import Line
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.suites import load_suites
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode, run_episode
+from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.strategy import Strategy
+from evalkit.wire.answers import DIALECTS, Dialect
+from evalkit.wire.expressible import has_background, not_expressible
+from evalkit.wire.server import Server
+from tests.helpers import scenario
+
+LIBRARY = [found for found in load_suites() if not found.events]
+#: (dialect, streamed, held): the server holds the conversation.
+LINES: list[tuple[Dialect, bool, bool]] = [
+    (dialect, streamed, False) for dialect in DIALECTS for streamed in (False, True)
+]
+HELD: list[tuple[Dialect, bool, bool]] = [("anthropic", False, True), ("responses", True, True)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(stall_scale=0) as running:
+        yield running
+
+
+def fields(episode: Episode) -> dict[str, Any]:
+    found = msgspec.structs.asdict(episode)
+    if found["native"].startswith("fault:"):
+        del found["native"]
+    return found
+
+
+def compare(
+    server: Server, loaded: Scenario, strategy: Strategy, line: tuple[Dialect, bool, bool], arena: Arena
+) -> bool:
+    """Whether the scenario is expressible there; its episode must then be the one in process."""
+    dialect, streamed, held = line
+    if not_expressible(loaded, dialect, streamed=streamed, offered=[strategy.offers]):
+        return False
+    wire = Line(server, dialect, streamed, held=held, background=has_background(loaded), timeout=20)
+    want = fields(run_episode(arena, strategy, 0))
+    got = fields(run_episode(arena, strategy, 0, run=wire.run))
+    assert got == want, (loaded.name, strategy.name, line)
+    return True
+
+
+# Every move, over every line, by strategies that react to it
+
+#: What stands between listing the items and doing the rest of them.
+MOVES: dict[str, list[Any]] = {
+    "parallel": [{"work": 2, "parallel": True}],
+    "batch": [{"turn": [{"say": "At once."}, {"work": 2}, {"finish": {"completed": "all"}}]}],
+    "pause": [{"pause": {"text": "So"}, "until": "resent"}],
+    "cut call": [{"truncate": "call", "until": "higher_limit"}],
+    "cut call that parses": [{"truncate": "call", "parses": True}],
+    "cut text": [{"truncate": "text"}],
+    "refusal": [{"refuse": {}, "until": "other_model"}],
+    "category": [{"refuse": {"category": "reasoning_extraction"}}],
+    "thinking": [{"think": "hm"}, {"turn": [{"think": "so"}, {"work": 1}]}],
+    "empty": [{"empty": True}, {"work": 1}, {"empty": True}],
+    "named": [{"say": "One done.", "claim": "partial", "until": "named"}],
+    "rejected": [{"finish": {"completed": "all"}, "until": "rejected"}],
+    "skips": [{"work": 2}, {"finish": {"completed": 2, "skipped": ["invoices"], "reason": "locked"}}],
+    "labels": [{"work": 1, "stop": "brand_new"}, {"say": "So", "stop": None}],
+    "fault": [{"fault": {"status": 529, "times": 2}}, {"work": 1}, {"fault": {"cut": "before_headers"}}],
+    "too many faults": [{"work": 1}, {"fault": {"status": 500, "times": 9}}],
+    "cut streams": [{"fault": {"cut": "mid_stream"}}, {"fault": {"cut": "no_end"}}],
+    "error in a stream": [{"fault": {"body": "error_event"}}],
+    "broken bodies": [{"fault": {"cut": "mid_body"}}, {"fault": {"body": "malformed"}}],
+    "stall": [{"fault": {"stall_s": 5}}],
+    "background": [{"background": {"polls": 3}}],
+    "late": [{"work": 1, "reply": {"error": True, "effect": "late"}}],
+    "server tools": [{"raw": {"content": [{"server_call": "web_search", "result": "x"}, {"work": "users"}]}}],
+    "delegate": [{"delegate": {"name": "child", "do": [{"work": 2}, {"say": "Child done."}]}}],
+    "phases": [{"say": "One.", "phase": "commentary"}],
+    "wait": [{"wait": {"item": "users", "polls": 3}}],
+    "never ends": [{"repeat": {"times": "forever", "do": [{"say": "Busy."}, {"call": "list_items"}]}}],
+}
+#: Between them they offer each channel and use each policy that a preset uses.
+REACTING = ("silence", "gate", "validated_finish", "keyword", "typed_output", "infinite_nudge")
+
+
+def turned(lines: list[Any], by: int) -> list[Any]:
+    return lines[by % len(lines) :] + lines[: by % len(lines)]
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_moves_are_the_same_over_every_line(server: Server, move: str) -> None:
+    model = [{"call": "list_items"}, *MOVES[move], {"work": "rest"}, {"say": "Done.", "claim": "done"}]
+    loaded = scenario(model, limits={"turns": 14})
+    ran = 0
+    for place, line in enumerate(turned([*LINES, *HELD], len(move))):
+        # Three lines that can say it, each with another strategy, and others for each move.
+        strategy = PRESETS[REACTING[(place + len(move)) % len(REACTING)]].strategy
+        if ran < 3:
+            ran += compare(server, loaded, strategy, line, Arena(loaded, strategy.offers))
+    assert ran
+
+
+@pytest.mark.parametrize("line", [*LINES, *HELD], ids=str)
+def test_the_design_s_own_example(server: Server, line: tuple[Dialect, bool, bool]) -> None:
+    loaded = next(found for found in LIBRARY if found.name == "migration-reports-at-four-of-six")
+    strategy = PRESETS["gate"].strategy
+    assert compare(server, loaded, strategy, line, Arena(loaded, strategy.offers))
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_a_sample_of_the_library(server: Server, place: int) -> None:
+    """Each test takes other scenarios, presets and lines."""
+    quick = [loaded for loaded in LIBRARY if loaded.world.kind in ("items", "inbox", "ledger")]
+    everything = [(loaded, name) for loaded in quick for name in PRESETS]
+    lines = [*LINES, *HELD]
+    step = len(everything) // 24
+    for number in range(place * step, len(everything), 12 * step):
+        loaded, name = everything[number]
+        strategy = PRESETS[name].strategy
+        compare(server, loaded, strategy, lines[number % len(lines)], Arena(loaded, strategy.offers))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loaded", LIBRARY, ids=lambda loaded: loaded.name)
+def test_the_whole_library_by_every_preset(server: Server, loaded: Scenario) -> None:
+    arenas: dict[Offered, Arena] = {}
+    for name in PRESETS:
+        strategy = PRESETS[name].strategy
+        arena = arenas.setdefault(strategy.offers, Arena(loaded, strategy.offers))
+        for line in LINES:
+            compare(server, loaded, strategy, line, arena)
