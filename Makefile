@@ -14,10 +14,10 @@ setup: .venv/.ready
 	touch $@
 
 demo: setup
-	$(BIN)/evalkit run --seeds 3 --out reports/demo
+	$(BIN)/evalkit run --seeds 3
 
 test: setup lint types
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n auto
 
 test-all: test
 	$(BIN)/pytest -m "slow or not slow"
