@@ -76,6 +76,7 @@ _COURTESY = _any(
     r"\b(?:don't|do not) hesitate\b",
     r"\blet me know if\b",
     r"\bhappy to (?:help|assist)\b",
+    r"\b(?:i|we) hope\b",
 )
 _STEP = _any(
     r"\b(?:i'll|i will|i'm going to|i am going to|we'll|we will)\b(?! be (?:here|happy|glad))",

@@ -34,7 +34,7 @@ _ENDS: dict[str, Ended] = {
 
 def is_claude_code(line: Any) -> bool:
     """Whether a line is one of a session."""
-    if not isinstance(line, dict) or line.get("type") not in _TYPES:
+    if not isinstance(line, dict) or not isinstance(line.get("type"), str) or line["type"] not in _TYPES:
         return False
     named = "sessionId" in line or "session_id" in line or "leafUuid" in line
     return named or ("uuid" in line and "message" in line) or line["type"] == "file-history-snapshot"

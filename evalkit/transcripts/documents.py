@@ -148,7 +148,9 @@ class Window:
             except ValueError as error:
                 raise Broken(f"is not JSON: {error}") from None
             else:
-                if end < len(self._text) or self._ended:
+                # A number that is cut may still be one ("1." of "1.5").
+                spare = _CLOSE if isinstance(value, int | float) else 0
+                if end + spare < len(self._text) or self._ended:
                     self._at = end
                     return value
             held = len(self._text) - self._at

@@ -26,27 +26,28 @@ Found = Recording | Problem
 
 
 #: What reading a value of an unexpected shape may raise.
-_ODD = (Unreadable, RecursionError, TypeError, ValueError, KeyError, IndexError, AttributeError)
+ODD = (Unreadable, RecursionError, TypeError, ValueError, KeyError, IndexError, AttributeError)
 
 
 def one(read: Callable[[Any, Source], Recording], value: Any, source: Source) -> Found:
     """The recording that a value is, or why it is none."""
     try:
         return read(value, source)
-    except _ODD as error:
-        return _problem(source, error)
+    except ODD as error:
+        return problem_of(source, error)
 
 
 def guard(take: Callable[[Any], None], value: Any, source: Source) -> Problem | None:
     """Have a part of a recording taken; why it could not be, or None."""
     try:
         take(value)
-    except _ODD as error:
-        return _problem(source, error)
+    except ODD as error:
+        return problem_of(source, error)
     return None
 
 
-def _problem(source: Source, error: Exception) -> Problem:
+def problem_of(source: Source, error: Exception) -> Problem:
+    """What an error says of a value."""
     if isinstance(error, Unreadable):
         why = str(error)
     elif isinstance(error, RecursionError):

@@ -25,7 +25,7 @@ from evalkit.transcripts.documents import (
     lines,
     whole,
 )
-from evalkit.transcripts.problem import Found, Problem, guard, one
+from evalkit.transcripts.problem import ODD, Found, Problem, guard, one, problem_of
 from evalkit.transcripts.read_spans import read_span_values
 from evalkit.transcripts.recording import Conversation, Recording, Unreadable
 from evalkit.transcripts.records import (
@@ -90,6 +90,8 @@ def read_file(path: Path) -> Iterator[Found]:
         yield Problem(name, "", str(error))
     except OSError as error:
         yield Problem(name, "", f"cannot be read: {error.strerror or error}")
+    except ODD as error:
+        yield problem_of(Source(name), error)
     else:
         if not any_found:
             yield Problem(name, "", "holds no recording")

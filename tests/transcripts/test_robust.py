@@ -251,7 +251,7 @@ def mutated(value: Any, draw: Any) -> Any:
     return draw(JUNK)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory: Any, data: st.DataObject) -> None:
     value = data.draw(st.sampled_from(VALUES))
