@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all lint types bench lock clean
+.PHONY: setup demo test test-all test-harnesses league lint types bench lock clean
 
 setup: .venv/.ready
 
@@ -20,7 +20,16 @@ test: setup lint types
 	$(BIN)/pytest -n auto
 
 test-all: test
-	$(BIN)/pytest -m "slow or not slow"
+	$(BIN)/pytest -m "not harness"
+
+# Sets up six Python frameworks and a Node one on first use, and plays a small suite with each.
+test-harnesses: setup
+	$(BIN)/pytest -m harness tests/harnesses tests/worker
+
+# Every harness on the behaviours and on the whole library: an hour and more. Writes reports/league/.
+league: setup
+	$(BIN)/evalkit harnesses setup
+	$(BIN)/evalkit harnesses league --out reports/league
 
 lint: setup
 	$(BIN)/ruff check evalkit tests
@@ -32,6 +41,7 @@ types: setup
 
 bench: setup
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_worker
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \

@@ -17,8 +17,8 @@ def test_the_readmes_commands(tmp_path: Path) -> None:
     ran = []
     for block in BLOCK.finditer((ROOT / "README.md").read_text()):
         language, text = block["language"], block["text"]
-        if language in ("yaml", "python"):
-            name = text.splitlines()[0].removeprefix("# ")
+        if language in ("yaml", "python", "js"):
+            name = text.splitlines()[0].lstrip("#/ ")
             (tmp_path / name).write_text(text)
             continue
         for line in text.splitlines():

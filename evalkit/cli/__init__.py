@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("evalkit.cli.show", "Show one episode, turn by turn."),
     "judge": ("evalkit.cli.judge", "Judge recorded runs, and what strategies would have done."),
     "transcripts": ("evalkit.cli.transcripts", "List and show recorded runs; make scenarios of them."),
+    "claims": ("evalkit.cli.claims", "The claims that the project starts from, as experiments."),
     "scenarios": ("evalkit.cli.scenarios", "List, show and check scenarios."),
     "task": ("evalkit.cli.task", "Queue, work on, close and answer tasks of the durable worker."),
     "hook": ("evalkit.cli.hook", "A Stop hook: block a stop while items are open."),

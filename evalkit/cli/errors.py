@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,11 +10,24 @@ import click
 
 from evalkit.harnesses.manifest import ManifestError
 from evalkit.models.cassettes import CassetteError
+from evalkit.runs.engine import EngineError
 from evalkit.runs.medium import MediumError
 from evalkit.runs.plan import PlanError
 from evalkit.runs.store import RunError
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.strategies.library import StrategyError
+
+#: Errors whose message is meant for whoever gave the input.
+_TOLD = (
+    CassetteError,
+    EngineError,
+    ManifestError,
+    MediumError,
+    PlanError,
+    RunError,
+    ScenarioError,
+    StrategyError,
+)
 
 
 class UsageProblem(click.ClickException):
@@ -30,5 +44,7 @@ def one_line_errors() -> Iterator[None]:
     """Turn what is wrong with a user's input into one line on standard error."""
     try:
         yield
-    except (CassetteError, ManifestError, MediumError, PlanError, RunError, ScenarioError, StrategyError) as error:
+    except _TOLD as error:
         raise UsageProblem(" ".join(str(error).split())) from None
+    except sqlite3.DatabaseError as error:
+        raise UsageProblem(f"the run cannot be read: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -92,11 +93,13 @@ def check(names: tuple[str, ...]) -> None:
 @click.argument("scenario")
 @click.option("--seed", default=0, show_default=True)
 def run(name: str, scenario: str, seed: int) -> None:
-    """Run one SCENARIO with the harness NAME and show it turn by turn."""
+    """Run one SCENARIO, a behaviour of the league or any other, with NAME and show it turn by turn."""
+    from evalkit.scenarios.loader import load_file
     from evalkit.scenarios.suites import load_suites
 
     with one_line_errors():
-        found = load_suites((scenario,))
+        found = [known for known in load_file(BEHAVIOURS) if known.name == scenario]
+        found = found or load_suites((scenario,))
         if len(found) != 1:
             raise UsageProblem(f"scenario {scenario!r} stands for {len(found)}: name one of them")
         click.echo(_episode(name, found[0], seed)[1], nl=False)
@@ -131,3 +134,24 @@ def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
     return episode, kept_text(kept, scenario.name, items, episode_figures(episode))
 
 
+@command.command()
+@click.option("--harness", "names", multiple=True, help="One of them; without it, all that are shipped.")
+@click.option("--library/--no-library", default=True, help="Play the whole scenario library as well.")
+@click.option("--workers", type=click.IntRange(1), help="Episodes at a time; without it, one for each core.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("reports/league"),
+    show_default=True,
+)
+def league(names: tuple[str, ...], library: bool, workers: int | None, out: Path) -> None:
+    """Every harness on every behaviour, and on the library: a table and a heat map.
+
+    The runs are kept in OUT/runs; what is there of the same harnesses and scenarios is not run again.
+    """
+    from evalkit.cli.league import make_league
+
+    with one_line_errors():
+        for note in make_league(names or tuple(shipped()), library, workers, out):
+            click.echo(note)
+    click.echo(f"league: {out / 'README.md'}")

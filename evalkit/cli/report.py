@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import time
+
 import click
 
 from evalkit.cli.errors import one_line_errors
@@ -11,16 +14,43 @@ from evalkit.cli.folders import open_run
 @click.command()
 @click.argument("run")
 @click.option("--charts/--no-charts", default=True, help="Draw the charts.")
-def command(run: str, charts: bool) -> None:
-    """Write summary.json, episodes.csv, report.md and charts of RUN again, from its episodes."""
+@click.option(
+    "--transcripts",
+    type=click.IntRange(0),
+    default=6000,
+    show_default=True,
+    help="Episodes whose transcripts are written; of the rest the page names the command.",
+)
+@click.option(
+    "--otel", is_flag=True, help="Also send the episodes as OpenTelemetry spans and metrics (OTLP)."
+)
+def command(run: str, charts: bool, transcripts: int, otel: bool) -> None:
+    """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
     from evalkit.reports.table import print_table
     from evalkit.reports.write import write_report
 
+    started = time.perf_counter()
     with one_line_errors():
         store = open_run(run)
-        summary, notes = write_report(store, charts=charts)
+        summary, notes = write_report(store, charts=charts, transcripts=transcripts)
+        if otel:
+            notes.append(_sent(store))
+        episodes = store.count()
         store.close()
     print_table(summary)
     for note in notes:
         click.echo(note)
-    click.echo(f"report: {store.folder / 'report.md'}")
+    click.echo(f"report: {store.folder / 'index.html'}")
+    click.echo(f"{episodes:,} episodes in {time.perf_counter() - started:.1f} s{_memory()}")
+
+
+def _memory() -> str:
+    """The most memory that this process, or one of its workers, has held; nothing where it is not told."""
+    try:
+        import resource
+    except ImportError:
+        return ""
+    unit = 1 if sys.platform == "darwin" else 1024
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+    return f", {own / 1e6:,.0f} MB (a worker: {worker / 1e6:,.0f} MB)"

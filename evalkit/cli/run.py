@@ -13,11 +13,11 @@ from evalkit.cli.folders import REPORTS, find_run
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
 from evalkit.models.spending import LimitReached
-from evalkit.runs.engine import default_workers
+from evalkit.runs.engine import EngineError, default_workers, find_engine
 from evalkit.runs.medium import Medium, note_recording, replay_medium
 from evalkit.runs.plan import Plan, changes_since, make_plan, plan_from
 from evalkit.runs.run import new_folder, run_plan
-from evalkit.runs.store import Store
+from evalkit.runs.store import Store, StoreLost
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.assumed import with_sweeps
 from evalkit.strategies.library import find_strategy, strategy_names
@@ -46,6 +46,13 @@ from evalkit.strategies.library import find_strategy, strategy_names
 )
 @click.option("--baseline", help="The strategy that the others are compared with.")
 @click.option("--workers", type=click.IntRange(1), help="Processes; without it, one for each core.")
+@click.option(
+    "--engine",
+    "engine_name",
+    default="local",
+    show_default=True,
+    help="Where episodes run: local, dask (a cluster of its own), dask://HOST:PORT.",
+)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The run folder.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted.")
 @click.option(
@@ -78,6 +85,7 @@ def command(
     sweep: bool,
     baseline: str | None,
     workers: int | None,
+    engine_name: str,
     out: Path | None,
     resume: str | None,
     as_json: bool,
@@ -89,6 +97,7 @@ def command(
     The run folder holds the episodes, summary.json, episodes.csv, report.md and charts.
     """
     with one_line_errors():
+        engine = find_engine(engine_name, workers or default_workers())
         if resume is not None:
             if suites or strategies or harnesses or sweep or out or baseline:
                 raise UsageProblem("--resume takes a run as it was planned: no suite, strategy or --out")
@@ -108,20 +117,24 @@ def command(
             set_up_all(harnesses)
             folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), plan.recipe.id)
             store = Store.create(folder, plan.recipe)
+        go_on = f"go on with: evalkit run --resume {store.folder}"
         try:
             with progress_of(plan.episodes(), quiet=as_json) as progress:
-                alone = plan.recipe.medium.alone
-                run_plan(plan, store, 1 if alone else workers or default_workers(), progress)
+                if plan.recipe.medium.alone:
+                    workers, engine = 1, find_engine("local", 1)
+                run_plan(plan, store, workers or default_workers(), progress, engine)
+            _report(store, as_json=as_json, charts=charts)
         except LimitReached as error:
-            click.echo(
-                f"evalkit: stopped at {error}; go on with: evalkit run --resume {store.folder}", err=True
-            )
+            click.echo(f"evalkit: stopped at {error}; {go_on}", err=True)
             _report(store, as_json=as_json, charts=charts)
             raise click.exceptions.Exit(1) from None
+        except (EngineError, StoreLost) as error:
+            raise UsageProblem(f"{error}; {go_on}") from None
+        except OSError as error:
+            raise UsageProblem(f"{store.folder}: the report cannot be written: {error}; {go_on}") from None
         except KeyboardInterrupt:
-            click.echo(f"\ninterrupted; go on with: evalkit run --resume {store.folder}", err=True)
+            click.echo(f"\ninterrupted; {go_on}", err=True)
             raise click.exceptions.Exit(130) from None
-        _report(store, as_json=as_json, charts=charts)
 
 
 def _planned(

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.harnesses.loop import NOTIONS
+from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
 
 _NEW = """\
@@ -67,23 +69,66 @@ def show(name: str) -> None:
 
 @command.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
-def check(suites: tuple[str, ...]) -> None:
-    """Play each scenario with the ideal harness: it must be correct; twins must be twins. Exit 1 if not."""
+@click.option("--presets", is_flag=True, help="Say which presets pass and fail each scenario, and why.")
+@click.option("--seeds", default=3, show_default=True, help="Seeds of scenarios that have choices.")
+def check(suites: tuple[str, ...], presets: bool, seeds: int) -> None:
+    """Play each scenario with the ideal harness: it must be correct; twins must be twins. Exit 1 if not.
+
+    With --presets it also says what a scenario can tell apart.
+    """
     from evalkit.scoring.check import check_scenario
 
+    if seeds < 1:
+        raise UsageProblem(f"--seeds must be at least 1, got {seeds}")
     with one_line_errors():
         scenarios = load_suites(suites or (str(library_folder()),))
         known = {scenario.name: scenario for scenario in (*load_suites(()), *scenarios)}
     failed = 0
     for scenario in scenarios:
-        findings = check_scenario(scenario, known)
+        findings = check_scenario(scenario, known, seeds)
         failed += any(finding.fails for finding in findings)
         for finding in findings:
             word = "FAIL" if finding.fails else "note"
             click.echo(f"{word} {scenario.place}: {finding.scenario}: {finding.message}")
+        if presets:
+            _tell(scenario, seeds)
     click.echo(f"{len(scenarios) - failed} of {len(scenarios)} scenarios are sound")
     if failed:
         raise click.exceptions.Exit(1)
+
+
+def _tell(scenario: Scenario, seeds: int) -> None:
+    """What a scenario tells apart, in lines."""
+    from evalkit.scoring.distinguish import distinguish
+
+    found = distinguish(scenario, seeds=seeds)
+    lacking = [event for event in scenario.events if event not in NOTIONS]
+    if lacking:
+        click.echo(f"{found.scenario}: played without {', '.join(lacking)}, of which the loop has no notion")
+    passed, failed = found.passed, found.failed
+    click.echo(
+        f"{found.scenario}: {len(passed)} presets pass, {len(failed)} fail"
+        + ("" if found.tells else "; it tells no preset from another")
+    )
+    click.echo(f"  pass: {', '.join(passed) or 'none'}")
+    for name in failed:
+        times = f" ({found.correct[name]} of {found.seeds} seeds correct)" if found.seeds > 1 else ""
+        click.echo(f"  fail: {name}: {found.reasons[name]}{times}")
+
+
+@command.command()
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
+def coverage(suites: tuple[str, ...], out: Path | None) -> None:
+    """What SUITEs cover and tell apart, as a page; without one, the shipped library."""
+    from evalkit.coverage.document import coverage_text
+
+    with one_line_errors():
+        text = coverage_text(load_suites(suites))
+    if out is None:
+        click.echo(text, nl=False)
+    else:
+        out.write_text(text, encoding="utf-8")
 
 
 @command.command()

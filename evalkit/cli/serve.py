@@ -60,8 +60,8 @@ def command(scenario: str, port: int, seed: int, offers: tuple[str, ...]) -> Non
     requests = iter(range(1, 1 << 60))
     server = Server(
         port=port,
-        log=lambda _, request, path, reply: click.echo(
-            f"{next(requests):4}  {request.method:4} {path}  {reply.status}  {reply.said}"
+        log=lambda _, method, path, reply: click.echo(
+            f"{next(requests):4}  {method:4} {path}  {reply.status}  {reply.said}"
             + (f"  [{stage.path}]" if reply.turn else "")
         ),
     )

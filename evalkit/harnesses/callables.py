@@ -16,7 +16,7 @@ Function = Callable[[Mapping[str, str]], Any]
 
 
 class CallableRunner:
-    """Calls a function in a thread for each episode. One that hangs is left behind: threads cannot be ended."""
+    """Calls a function in a thread for each episode; one that hangs is left behind, since threads go on."""
 
     def __init__(self, function: Function, seconds: float = 60.0) -> None:
         self._function = function

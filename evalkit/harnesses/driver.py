@@ -160,8 +160,8 @@ def drive(
 ) -> Ending:
     """Run a mind to its ending. ``pending`` starts it at a turn that the stage has already delivered.
 
-    ``request`` is what it begins with or, with ``pending``, what that turn answered. Where the user writes after
-    the mind has ended, the run goes on, and its last ending counts.
+    ``request`` is what it begins with or, with ``pending``, what that turn answered. Where the user writes
+    after the mind has ended, the run goes on, and its last ending counts.
     Raises :class:`~evalkit.models.scripted.NeverEnds` where the stage's cap ends the run.
     """
     task = stage.task

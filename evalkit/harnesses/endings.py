@@ -72,7 +72,7 @@ def _by_exit(code: str, rules: tuple[Rule, ...], report: Report | None = None) -
 
 
 def _fitting(native: str, rules: tuple[Rule, ...], *, failed: bool = False) -> Rule | None:
-    """The first rule that fits. ``*`` stands for any ending that the harness returned, not for an exception."""
+    """The first rule that fits. ``*`` fits any ending that the harness returned, and no exception."""
     for rule in rules:
         if fnmatchcase(native, rule.native) and not (failed and rule.native == "*"):
             return rule

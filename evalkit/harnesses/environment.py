@@ -1,4 +1,4 @@
-"""Isolated environments for harnesses: made on demand from their pins, kept, made again when a pin changes."""
+"""Isolated environments for harnesses: made on demand from their pins, made again when a pin changes."""
 
 from __future__ import annotations
 
@@ -120,7 +120,20 @@ def _make(harness: Harness, folder: Path, say: Say) -> None:
         lock = harness.folder / "requirements.lock"
         wanted = ["-r", str(lock)] if lock.is_file() else list(setup.python)
         _call(name, [uv, "venv", "--quiet", "--python", sys.executable, python], folder)
-        _call(name, [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", f"{python}/bin/python", *wanted], folder)
+        _call(
+            name,
+            [
+                uv,
+                "pip",
+                "install",
+                "--quiet",
+                "--compile-bytecode",
+                "--python",
+                f"{python}/bin/python",
+                *wanted,
+            ],
+            folder,
+        )
     if setup.node:
         npm = shutil.which("npm")
         if npm is None:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from evalkit.harnesses.manifest import FILE, Harness, Manifest, ManifestError, read_manifest
 
-SHIPPED = Path(__file__).resolve().parent / "shipped"
+_PACKAGE = Path(__file__).resolve().parent.parent
+_INSIDE = _PACKAGE / "_harnesses"
+#: The folder of the shipped harnesses: inside an installed package, beside it in a checkout.
+SHIPPED = _INSIDE if _INSIDE.is_dir() else _PACKAGE.parent / "harnesses"
 #: How a program is run, by the ending of its name; anything else must be executable.
 _RUNS: dict[str, tuple[str, ...]] = {
     ".py": ("{python}",),

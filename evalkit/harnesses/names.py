@@ -55,7 +55,9 @@ class HarnessNames(ToolNames, frozen=True):
         completed = ", ".join(map(str, told.get("items_completed", told.get("done", ()))))
         skipped = ", ".join(map(str, told.get("items_skipped", ())))
         reason = str(told.get("reason_skipped", ""))
-        summary = f"Completed: {completed or 'nothing'}." + (f" Skipped: {skipped}: {reason}." if skipped else "")
+        summary = f"Completed: {completed or 'nothing'}." + (
+            f" Skipped: {skipped}: {reason}." if skipped else ""
+        )
         values = {"{completed}": completed, "{skipped}": skipped, "{reason}": reason, "{summary}": summary}
         filled = {}
         for name, text in mapped.items():

@@ -114,6 +114,8 @@ class Group:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
                 mine = int(session) == self.process.pid
-                if state not in "ZX" and (mine or self._mark in (entry / "environ").read_bytes().split(b"\0")):
+                if state not in "ZX" and (
+                    mine or self._mark in (entry / "environ").read_bytes().split(b"\0")
+                ):
                     found.add(int(entry.name))
         return found

@@ -1,4 +1,4 @@
-"""What is kept of an episode of a foreign harness, which cannot be played again: each exchange, and its end."""
+"""What is kept of an episode of a foreign harness, which cannot be played again: its exchanges, its end."""
 
 from __future__ import annotations
 
@@ -32,6 +32,23 @@ class Exchange(msgspec.Struct, omit_defaults=True):
     held: bool = False
 
 
+class Wrong(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The first wrong decision: its turn, whether the oracle held, the ending if the harness ended there."""
+
+    turn: int
+    held: bool
+    ended: str | None
+    cause: str
+
+    @property
+    def said(self) -> str:
+        """In words."""
+        if self.held:
+            done = f"ended as {self.ended}" if self.ended else "went on"
+            return f"turn {self.turn}: the work was complete and the harness {done}"
+        return f"turn {self.turn}: the harness ended as done and the work was not complete"
+
+
 class Kept(msgspec.Struct, omit_defaults=True):
     """An episode as it is kept: its exchanges, what it printed, what the server saw beside its trace."""
 
@@ -42,6 +59,7 @@ class Kept(msgspec.Struct, omit_defaults=True):
     exit: str = ""
     seconds: float = 0.0
     seen: dict[str, Any] = {}
+    wrong: Wrong | None = None
 
 
 def shown_block(block: Block) -> dict[str, Any]:

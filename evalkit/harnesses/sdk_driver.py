@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from evalkit.core.decisions import Ending
+from evalkit.core.events import Compacts, Event
 from evalkit.core.prices import cost
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Task
@@ -47,12 +48,13 @@ class Remote:
     claims, which only the scripted verifier may know, and to what ended the episode on the server's side.
     """
 
-    def __init__(self, task: Task, model: SdkModel, tools_url: str, episode: Episode) -> None:
-        self.task = task
+    def __init__(self, stage: Stage, model: SdkModel, tools_url: str, episode: Episode) -> None:
+        self.task: Task = stage.task
         self.previous = Delivered()
         self.ran: dict[str, Result] = {}
         self.input_tokens = 0
         self.output_tokens = 0
+        self._stage = stage
         self._model = model
         self._tools_url = tools_url
         self._episode = episode
@@ -83,6 +85,37 @@ class Remote:
             raise self._episode.failure
         result = self.ran[call.id] = Result(call.id, text, error)
         return result
+
+    # What happens from outside is the script's to say; the harness is told in process, as its user would.
+
+    @property
+    def eventful(self) -> bool:
+        """Whether anything may happen to the harness from outside."""
+        return self._stage.eventful
+
+    def happens(self, request: Request) -> tuple[Event, ...]:
+        """What happens before a request is made."""
+        return self._told(self._stage.happens(self._own(request)))
+
+    def after(self, ending: Ending, request: Request) -> tuple[Event, ...]:
+        """What happens after the harness has ended."""
+        return self._told(self._stage.after(ending, self._own(request)))
+
+    def _told(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        if any(isinstance(event, Compacts) for event in events):
+            self._model.compact()
+        return events
+
+    def _own(self, request: Request) -> Request:
+        """A request with the script's own turn and ids."""
+        turn, wire = self._stage.previous.turn, self.previous.turn
+        if request.echo is None or turn is None or wire is None:
+            return msgspec.structs.replace(request, echo=None)
+        ids = {there.id: here.id for there, here in zip(wire.calls, turn.calls, strict=True)}
+        results = tuple(
+            Result(ids.get(result.id, result.id), result.text, result.error) for result in request.results
+        )
+        return msgspec.structs.replace(request, echo=turn, results=results)
 
     @property
     def tokens(self) -> int:
@@ -155,7 +188,7 @@ class Line(msgspec.Struct, frozen=True):
             timeout=self.timeout,
             http=self.http,
         )
-        remote = Remote(stage.task, model, f"{url}/tools", episode)
+        remote = Remote(stage, model, f"{url}/tools", episode)
         mind = LoopMind(strategy, stage.task, stage, RemoteInstruments(remote, stage))
         try:
             return drive(mind, remote, watch=watch)

@@ -9,9 +9,11 @@ import tempfile
 from pathlib import Path
 
 from evalkit.harnesses.environment import Environment
+from evalkit.harnesses.find import SHIPPED
 from evalkit.harnesses.manifest import Harness, ManifestError
 
-CLIENT = Path(__file__).resolve().parent / "client"
+#: What programs may import instead of speaking HTTP themselves.
+CLIENT = SHIPPED / "client"
 #: Marks every process of a harness, also those that leave its process group.
 MARK = "EVALKIT_MARK"
 DUMMY_KEY = "evalkit-dummy-key"

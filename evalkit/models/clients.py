@@ -1,8 +1,8 @@
-"""Models behind the real SDKs: core requests in, answers out, the conversation kept in the provider's shape.
+"""Models behind the real SDKs: core requests in, answers out, the conversation kept in the API's shape.
 
-The SDKs are loaded when the first client is made. They never retry by themselves: whoever drives a run decides.
-What is already in the API's shape goes round their key transformation (``extra_body``), which walks every item
-of a conversation through every type that an item can have: 25 ms a request at nine turns.
+The SDKs are loaded when the first client is made. They never retry by themselves: whoever drives a run
+decides. What is already in the API's shape goes round their key transformation (``extra_body``), which walks
+every item of a conversation through every type that an item can have: 25 ms a request at nine turns.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ class SdkModel(ABC):
         #: The answer that the next request goes on from, where the server holds the conversation.
         self._continues: str | None = None
         self._waiting = ""
+        #: The last request that added to the conversation and has no answer yet.
+        self._open: Request | None = None
         #: The provider's names of the models that requests ask for.
         self.names: Mapping[str, str] = {}
 
@@ -76,7 +78,15 @@ class SdkModel(ABC):
         elif answer.turn.kind != "failed":
             self._waiting = ""
             self._answer = answer
+            self._open = None
         return answer
+
+    def compact(self) -> None:
+        """Forget all but the opening; the last turn stands again with the request that sends it back."""
+        self.history = self._user((), self.opening.prompt)
+        # What the server holds is not compacted, so it is left behind.
+        self.held = False
+        self._continues = None
 
     def copied(self) -> SdkModel:
         """A copy of the conversation so far, over the same client."""
@@ -90,6 +100,14 @@ class SdkModel(ABC):
         if request.echo is None and request.text is None and not request.results:
             return
         said = self._user(request.results, request.text)
+        before, self._open = self._open, request
+        if before is not None and (before.echo, before.results) == (request.echo, request.results):
+            # All but the newest words stands in the conversation already.
+            words = (request.text or "").removeprefix(before.text or "").removeprefix("\n")
+            said = self._user((), words or None)
+            self._new = [*self._new, *said]
+            self.history += said
+            return
         self.history += self._echo(request.echo)
         self.history += said
         if self.held and request.echo is not None and self._answer is not None:

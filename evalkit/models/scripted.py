@@ -212,9 +212,7 @@ class Stage:
                 gone = gone or event.closes
         return state, found, waiting
 
-    def _commit(
-        self, state: PlayerState, found: tuple[Event, ...], waiting: tuple[UserWrites, ...]
-    ) -> None:
+    def _commit(self, state: PlayerState, found: tuple[Event, ...], waiting: tuple[UserWrites, ...]) -> None:
         self.state = state
         self._waiting = waiting
         for event in found:
@@ -254,11 +252,11 @@ class Stage:
             text, error = self._scripted(call, arguments)
         else:
             text, error = self._perform(call.tool, arguments)
+        result = self.ran[call.id] = Result(call.id, text, error)
         if self._crash_after is not None:
             self._crash_after -= 1
             if self._crash_after == 0:
                 self._crash()
-        result = self.ran[call.id] = Result(call.id, text, error)
         return result
 
     def _scripted(self, call: Call, arguments: str) -> tuple[str, bool]:

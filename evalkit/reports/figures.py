@@ -1,8 +1,10 @@
-"""How figures are written wherever they are shown."""
+"""How figures are named, ordered and written wherever they are shown."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from evalkit.stats.records import contender_name
 
 RATE_NAMES = {
     "premature_stop": "premature stop",
@@ -19,30 +21,64 @@ RATE_MEANINGS = {
     "unclosed": "the work was complete and the run did not end as done",
     "correct": "an accepted outcome, with none of the other faults",
 }
+#: The levels of checks. They are never pooled in a headline.
+LEVELS = {
+    "full": "Full checks",
+    "weak": "Weak checks",
+    "none": "No checks",
+}
+LEVEL_MEANINGS = {
+    "full": "a strategy may run the oracle's own checks: an upper bound",
+    "weak": "the checks see a part of the work",
+    "none": "nothing mechanical to ask",
+}
 #: A rate in percent is shown from this base on; below it only counts.
 PERCENT_FROM = 20
 
+Row = dict[str, Any]
 
-def rate(cell: dict[str, Any]) -> str:
-    """``3 of 12``, with the percentage where the base is large enough, ``n/a`` for an empty base."""
+
+def rate(cell: Row) -> str:
+    """``3 of 12`` scenarios, seeds averaged within each; ``n/a`` for an empty base.
+
+    With the percentage where the base is large enough, and the interval where there is one.
+    """
     if not cell["base"]:
         return "n/a"
-    text = f"{cell['count']} of {cell['base']}"
-    if cell["base"] >= PERCENT_FROM:
-        text += f" ({percent(cell['rate'])})"
+    text = f"{count(cell['scenario_count'])} of {cell['scenario_base']}"
+    if cell["scenario_base"] >= PERCENT_FROM:
+        text += f" ({percent(cell['scenario_rate'])})"
     if cell.get("low") is not None:
         text += f" [{percent(cell['low'])}, {percent(cell['high'])}]"
     return text
 
 
+def count(value: float) -> str:
+    """A number of scenarios: whole, or with one decimal where seeds differ."""
+    return f"{value:.0f}" if abs(value - round(value)) < 0.05 else f"{value:.1f}"
+
+
 def percent(value: float) -> str:
-    """``12 %``; one decimal where that is all there is."""
-    return f"{100 * value:.0f} %" if value == 0 or value >= 0.01 else f"{100 * value:.1f} %"
+    """``12 %``; one decimal where rounding would say 0 or 100 and it is not."""
+    whole = f"{100 * value:.0f}"
+    if (whole == "0" and value > 0) or (whole == "100" and value < 1):
+        return f"{100 * value:.1f} %"
+    return f"{whole} %"
 
 
 def number(value: float | None) -> str:
-    """A mean, with one decimal; ``n/a`` where there is none."""
-    return "n/a" if value is None else f"{value:,.1f}"
+    """A mean: one decimal below 100; ``n/a`` where there is none."""
+    return "n/a" if value is None else f"{value:,.1f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def share(value: float | None) -> str:
+    """A share with two decimals; ``n/a`` where there is none."""
+    return "n/a" if value is None else f"{value:.2f}"
+
+
+def dollars(value: float | None) -> str:
+    """An assumed cost; ``n/a`` where there is none."""
+    return "n/a" if value is None else f"${value:.4f}" if value < 1 else f"${value:,.2f}"
 
 
 def p_value(value: float | None) -> str:
@@ -50,25 +86,49 @@ def p_value(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def label(row: dict[str, Any]) -> str:
-    """The name of a contender: the strategy, or the harness where it is not the reference loop."""
-    return str(row["strategy"] if row["harness"] == "loop" else row["harness"])
+def points(value: float | None) -> str:
+    """A difference of rates in percentage points."""
+    return "n/a" if value is None else f"{100 * value:+.0f}"
 
 
-def overall(summary: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows over all families and levels of checks, best first."""
-    rows = [row for row in summary["rows"] if row["family"] == "all" and row["checks"] == "all"]
-    return sorted(rows, key=lambda row: (-(row["correct"]["rate"] or 0), row["turns"] or 0, row["strategy"]))
+def label(row: Row) -> str:
+    """The name of a row's contender."""
+    return contender_name(row["strategy"], row["harness"])
 
 
-def macro(summary: dict[str, Any], row: dict[str, Any], name: str) -> float | None:
+def is_swept(row: Row) -> bool:
+    """Whether a row is of a sweep over assumed error rates: those have a table of their own."""
+    return "@" in row["strategy"]
+
+
+def at_level(summary: Row, level: str) -> list[Row]:
+    """The rows over all families at one level of checks (or ``all``), best first; sweeps left out."""
+    rows = [
+        row
+        for row in summary["rows"]
+        if row["family"] == "all" and row["checks"] == level and row["episodes"] and not is_swept(row)
+    ]
+    return sorted(
+        rows, key=lambda row: (-(row["correct"]["scenario_rate"] or 0), row["tokens"] or 0, label(row))
+    )
+
+
+def overall(summary: Row) -> list[Row]:
+    """The rows over all families and levels of checks, best first; for orders, not for headlines."""
+    return at_level(summary, "all")
+
+
+def levels(summary: Row) -> list[str]:
+    """The levels of checks that a run has."""
+    return [level for level in LEVELS if at_level(summary, level)]
+
+
+def macro(summary: Row, row: Row, name: str) -> float | None:
     """The mean of a rate over families: each family has the same weight; None where no family has a base."""
     rates = [
-        other[name]["rate"]
+        other[name]["scenario_rate"]
         for other in summary["rows"]
-        if other["strategy"] == row["strategy"]
-        and other["harness"] == row["harness"]
-        and other["family"] != "all"
-        and other[name]["rate"] is not None
+        if label(other) == label(row) and other["family"] != "all"
+        if other[name]["scenario_rate"] is not None
     ]
     return sum(rates) / len(rates) if rates else None

@@ -1,114 +1,129 @@
-"""``report.md``: the comparison as text that a review can quote."""
+"""``report.md``: the answer and the comparison as text that a review can quote."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from evalkit.reports.answer import answers, caveats
 from evalkit.reports.figures import (
+    LEVELS,
     RATE_MEANINGS,
     RATE_NAMES,
+    count,
     label,
-    macro,
-    number,
-    overall,
     p_value,
-    percent,
-    rate,
+    points,
+    share,
+)
+from evalkit.reports.tables import (
+    HEADS,
+    Cell,
+    causes_table,
+    level_tables,
+    macro_table,
+    stops_table,
+    sweep_table,
 )
 
-_LEVELS = {
-    "full": "Full checks: a strategy may run the oracle's own checks. An upper bound.",
-    "weak": "Weak checks: they see a part of the work.",
-    "none": "No checks: nothing mechanical to ask.",
-}
 
-
-def report_markdown(summary: dict[str, Any]) -> str:
+def report_markdown(summary: dict[str, Any], created: str = "") -> str:
     """The whole report."""
     run = summary["run"]
+    dated = f" of {created}" if created else ""
     parts = [
         "# Does the harness know when its task is over?",
-        f"Run `{run['id']}`, evalkit {run['evalkit']}: {run['scenarios']} scenarios, {run['episodes']} "
-        f"episodes, {run['void']} void. Scripted model; a scenario without randomness runs once.",
-        _table(
-            summary,
-            overall(summary),
-            "All scenarios, best first. *k of n* scenarios and seeds: the "
-            "library is written, not sampled, so these are counts and no estimates. Macro: mean over "
-            "families.",
+        f"Run `{run['id']}`{dated}, evalkit {run['evalkit']}: {run['scenarios']} scenarios, "
+        f"{run['episodes']} episodes, {run['void']} void, model: {run['model']}.",
+        *(
+            f"**{answer.title}** ({answer.meaning}): **{answer.best}**, {answer.result}. {answer.runner_up} "
+            f"{answer.sure} {answer.cost}"
+            for answer in answers(summary)
         ),
+        "\n".join(f"- {line}" for line in caveats(summary)),
     ]
-    for level, meaning in _LEVELS.items():
-        rows = [row for row in summary["rows"] if row["family"] == "all" and row["checks"] == level]
-        if rows:
-            order = {label(row): place for place, row in enumerate(overall(summary))}
-            rows.sort(key=lambda row: order[label(row)])
-            parts += [f"## {meaning}", _table(summary, rows, "", with_macro=False)]
+    for table in level_tables(summary):
+        title = f"## {table['title']}: {table['meaning']}, {table['scenarios']} scenarios"
+        parts += [title, _cells(HEADS, table["rows"])]
+        if table["pass_k"]:
+            heads = ["strategy", *(f"pass^{k}" for k in table["pass_k"]["ks"])]
+            parts.append(_table(heads, [[row["name"], *row["cells"]] for row in table["pass_k"]["rows"]]))
     if summary["pairs"]:
         parts += ["## Compared with the baseline", _pairs(summary["pairs"])]
     if summary["twins"]:
         parts += ["## Twins", _twins(summary["twins"])]
+    parts += _more(summary)
     if run["not_expressible"]:
         lines = [f"- `{name}`: {why}" for name, why in run["not_expressible"].items()]
         parts += ["## Not expressible here", "\n".join(lines)]
     meanings = "\n".join(f"- **{RATE_NAMES[name]}**: {RATE_MEANINGS[name]}." for name in RATE_NAMES)
     parts += ["## What the rates mean", meanings]
     parts.append(
-        "Token counts are of evalkit's counter for scripted runs (UTF-8 bytes over 4, rounded up, the "
-        "conversation so far counted at each turn)."
+        "Token counts of scripted runs are of evalkit's counter (UTF-8 bytes over 4, rounded up, the "
+        "conversation so far counted at each turn); dollars are at an assumed price."
     )
     return "\n\n".join(parts) + "\n"
+
+
+def _more(summary: dict[str, Any]) -> list[str]:
+    parts = []
+    macros = macro_table(summary)
+    if macros:
+        heads = ["strategy", *RATE_NAMES.values()]
+        parts += [
+            "## Macro averages over families",
+            _table(heads, [[m["name"], *m["cells"]] for m in macros]),
+        ]
+    causes = causes_table(summary)
+    if causes["moves"]:
+        rows = [[move["move"], *(cell.text for cell in move["cells"])] for move in causes["moves"]]
+        parts += ["## What they fell for", "Called done that was not + finished work not closed there.\n\n"]
+        parts[-1] += _table(["move", *causes["names"]], rows)
+    sweep = sweep_table(summary)
+    if sweep:
+        heads = ["strategy", "error", *sweep["rates"], f"no better than {sweep['rival']} from"]
+        rows = [[row["name"], row["kind"], *row["cells"], row["below"]] for row in sweep["rows"]]
+        parts += ["## If the verifier errs", _table(heads, rows)]
+    stops = stops_table(summary)
+    heads = ["strategy", "text-only stops, work open", "truncated finals"]
+    heads += [f"ended {name}" for name in stops["endings"]] + stops["reasons"]
+    rows = [[row["name"], *map(str, row["cells"])] for row in stops["rows"]]
+    return [*parts, "## Stop reasons and endings", _table(heads, rows)]
+
+
+def _cells(heads: tuple[Cell, ...], rows: list[list[Cell]]) -> str:
+    return _table([head.text for head in heads], [[cell.text for cell in row] for row in rows])
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    return "\n".join([_line(heads), _line(["---"] * len(heads)), *map(_line, rows)])
 
 
 def _line(cells: list[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _table(
-    summary: dict[str, Any], rows: list[dict[str, Any]], caption: str, *, with_macro: bool = True
-) -> str:
-    head = ["strategy", *RATE_NAMES.values(), "turns", "tokens"]
-    if with_macro:
-        head.insert(6, "correct, macro")
-    lines = [_line(head), _line(["---"] * len(head))]
-    for row in rows:
-        cells = [label(row), *(rate(row[name]) for name in RATE_NAMES)]
-        if with_macro:
-            mean = macro(summary, row, "correct")
-            cells.append("n/a" if mean is None else percent(mean))
-        lines.append(_line([*cells, number(row["turns"]), number(row["tokens"])]))
-    return (f"{caption}\n\n" if caption else "") + "\n".join(lines)
-
-
 def _pairs(pairs: list[dict[str, Any]]) -> str:
-    head = ["strategy", "against", "scenarios", "better", "worse", "difference", "p (sign-flip)", "p (Holm)"]
-    lines = [_line(head), _line(["---"] * len(head))]
-    for row in pairs:
-        lines.append(
-            _line(
-                [
-                    label(row),
-                    row["baseline"],
-                    str(row["scenarios"]),
-                    str(row["better"]),
-                    str(row["worse"]),
-                    f"{100 * row['difference']:+.0f} points",
-                    p_value(row["p"]),
-                    p_value(row["p_holm"]),
-                ]
-            )
-        )
+    heads = ["strategy", "checks", "scenarios", "better", "worse", "points", "not rejected at 5 %"]
+    heads += ["p (sign-flip)", "p (Holm)"]
+    rows = []
+    for row in sorted(pairs, key=lambda row: (["all", *LEVELS].index(row["checks"]), -row["difference"])):
+        spread = "–" if row["low"] is None else f"{points(row['low'])} to {points(row['high'])}"
+        cells = [label(row), row["checks"], str(row["scenarios"]), str(row["better"]), str(row["worse"])]
+        p = p_value(row["p"]) if row["p"] is not None else row["note"]
+        rows.append([*cells, points(row["difference"]), spread, p, p_value(row["p_holm"])])
     return (
-        "By *correct*, on the same scenarios. The p-values describe this set of written scenarios; they say "
-        "nothing of a population.\n\n" + "\n".join(lines)
+        f"By *correct*, on the same scenarios, against {pairs[0]['baseline']}. Holm is over all the tests of "
+        "this table. They describe this set of scenarios.\n\n" + _table(heads, rows)
     )
 
 
 def _twins(twins: list[dict[str, Any]]) -> str:
-    head = ["strategy", "pairs told apart", "of"]
-    lines = [_line(head), _line(["---"] * len(head))]
-    lines += [_line([label(row), str(row["right"]), str(row["pairs"])]) for row in twins]
+    rows = [
+        [label(row), count(row["rate"] * row["pairs"]), str(row["pairs"]), share(row["rate"])]
+        for row in twins
+    ]
     return (
         "Pairs of scenarios with the same words over different worlds. A reader of words alone tells none "
-        "apart, a coin at most a quarter.\n\n" + "\n".join(lines)
+        "apart (0), a coin at most a quarter (0.25).\n\n"
+        + _table(["strategy", "pairs told apart", "of", "share"], rows)
     )

@@ -8,7 +8,9 @@ import msgspec
 
 from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, RunTools, Send, Verdict
 from evalkit.core.requests import Result
-from evalkit.core.turns import Call, ServerCall, Text, Thinking, Turn
+from evalkit.core.turns import Turn
+from evalkit.harnesses.records import shown_block
+from evalkit.reports.kept import short
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
@@ -48,9 +50,12 @@ class Transcript(msgspec.Struct, frozen=True):
     complete_at: int
 
 
-def replay(scenario: Scenario, strategy: Strategy, seed: int) -> Transcript:
-    """Play a scripted episode again and keep every step: it is the same each time."""
-    arena = Arena(scenario, strategy.offers)
+def replay(scenario: Scenario, strategy: Strategy, seed: int, arena: Arena | None = None) -> Transcript:
+    """Play a scripted episode again and keep every step: it is the same each time.
+
+    ``arena``: one of the scenario and the strategy's channels, to share what it knows between episodes.
+    """
+    arena = arena or Arena(scenario, strategy.offers)
     recorder = _Recorder()
     episode = run_episode(arena, strategy, seed, recorder, on_stage=recorder.attach)
     complete = next((step.number for step in recorder.steps if step.held), 0)
@@ -88,7 +93,7 @@ class _Recorder:
                 stop=turn.stop,
                 native=turn.native,
                 claim=turn.claim,
-                blocks=tuple(_block(block) for block in turn.content),
+                blocks=tuple(shown_block(block) for block in turn.content),
                 results=tuple({"text": result.text, "error": result.error} for result in results if real),
                 action=_action(action),
                 says=_says(action),
@@ -98,17 +103,6 @@ class _Recorder:
                 held=world.holds(),
             )
         )
-
-
-def _block(block: Any) -> dict[str, Any]:
-    if isinstance(block, Text):
-        return {"kind": "text", "text": block.text}
-    if isinstance(block, Thinking):
-        return {"kind": "thinking", "text": block.text}
-    if isinstance(block, ServerCall):
-        return {"kind": "server call", "text": block.name + (f" → {block.result}" if block.result else "")}
-    assert isinstance(block, Call)
-    return {"kind": "call", "text": f"{block.tool} {block.arguments}"}
 
 
 def _action(action: Action) -> str:
@@ -150,13 +144,13 @@ def transcript_text(transcript: Transcript) -> str:
         shown = bar if transcript.items <= 40 else f"{step.settled} of {transcript.items}"
         lines.append(f"{head}  {label:<24} {shown}")
         for block in step.blocks:
-            lines.append(f"       {block['kind']}: {_short(block['text'])}")
+            lines.append(f"       {block['kind']}: {short(block['text'])}")
         for result in step.results:
-            lines.append(f"       {'error' if result['error'] else 'result'}: {_short(result['text'])}")
+            lines.append(f"       {'error' if result['error'] else 'result'}: {short(result['text'])}")
         if step.met is not None:
             lines.append(f"       done? {'yes' if step.met else 'no'}: {step.verdict}")
         if step.action != "went on":
-            lines.append(f"     → {step.action}" + (f": {_short(step.says)}" if step.says else ""))
+            lines.append(f"     → {step.action}" + (f": {short(step.says)}" if step.says else ""))
         if step.held != complete:
             complete = step.held
             lines.append(
@@ -195,8 +189,3 @@ def _flags(episode: Episode) -> list[str]:
     if episode.honest_report is False:
         flags.append("dishonest report")
     return flags
-
-
-def _short(text: str, width: int = 160) -> str:
-    flat = " ⏎ ".join(text.splitlines()) or "(nothing)"
-    return flat if len(flat) <= width else flat[: width - 1] + "…"

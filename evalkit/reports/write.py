@@ -6,9 +6,11 @@ from typing import Any
 
 import msgspec
 
-from evalkit.reports.charts import ChartsMissing, write_charts
+from evalkit.reports.charts import Chart, ChartsMissing, draw_charts
 from evalkit.reports.episodes_csv import write_episodes
+from evalkit.reports.html import TRANSCRIPTS, write_page
 from evalkit.reports.markdown import report_markdown
+from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
 from evalkit.stats.summary import summarize
 
@@ -18,16 +20,24 @@ def summary_text(summary: dict[str, Any]) -> str:
     return msgspec.json.format(msgspec.json.encode(summary), indent=1).decode() + "\n"
 
 
-def write_report(store: Store, *, charts: bool = True) -> tuple[dict[str, Any], list[str]]:
-    """Write the report of a run into its folder; the summary, and notes on what was left out."""
+def write_report(
+    store: Store, *, charts: bool = True, transcripts: int = TRANSCRIPTS
+) -> tuple[dict[str, Any], list[str]]:
+    """Write the report of a run into its folder; the summary, and notes on what was left out.
+
+    ``transcripts`` is the number of episodes whose transcripts go into the page.
+    """
     summary = summarize(store)
     notes = []
     (store.folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
     write_episodes(store, store.folder / "episodes.csv")
-    (store.folder / "report.md").write_text(report_markdown(summary), encoding="utf-8")
+    (store.folder / "report.md").write_text(report_markdown(summary, store.created), encoding="utf-8")
+    drawn: list[Chart] = []
+    workers = default_workers()
     if charts:
         try:
-            write_charts(summary, store.folder / "charts")
+            drawn = draw_charts(summary, store.folder / "charts", workers)
         except ChartsMissing as error:
             notes.append(str(error))
+    write_page(store, summary, drawn, workers=workers, transcripts=transcripts)
     return summary, notes

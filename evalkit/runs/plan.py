@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -94,21 +95,30 @@ class Plan:
     def seeds(self, scenario: int, contender: int) -> int:
         """How many seeds a cell is run with: one where nothing is random, none where it cannot be played."""
         who = self.recipe.contenders[contender]
-        if who.foreign and cell_name(self.scenarios[scenario].name, who.harness) in self.recipe.not_expressible:
+        if (
+            who.foreign
+            and cell_name(self.scenarios[scenario].name, who.harness) in self.recipe.not_expressible
+        ):
             return 0
         random = self.scenarios[scenario].random or self.strategies[contender].random
         return self.recipe.seeds if random or self.recipe.medium.live else 1
 
     def spans(self, size: int) -> Iterator[Span]:
-        """The work in order of cells, in spans of at most ``size`` episodes."""
+        """The work in spans of at most ``size`` episodes: the first seeds of all cells, then the next ones.
+
+        So what is done early is like what comes late, and the remaining time can be told.
+        """
+        cells: list[tuple[int, int, int, int]] = []
         cell = 0
         for scenario in range(len(self.scenarios)):
             for contender in range(len(self.strategies)):
                 seeds = self.seeds(scenario, contender)
-                for first in range(0, seeds, size):
-                    count = min(size, seeds - first)
-                    yield Span(scenario, contender, first, count, cell + first)
+                cells.append((scenario, contender, seeds, cell))
                 cell += seeds
+        for first in range(0, max((seeds for _, _, seeds, _ in cells), default=0), size):
+            for scenario, contender, seeds, cell in cells:
+                if first < seeds:
+                    yield Span(scenario, contender, first, min(size, seeds - first), cell + first)
 
     def episodes(self) -> int:
         """How many episodes the plan has."""
@@ -227,10 +237,17 @@ def plan_from(recipe: Recipe) -> Plan:
 
 
 def changes_since(recipe: Recipe) -> list[str]:
-    """What is different now: evalkit's version, a strategy. One line each."""
+    """What is different now: evalkit's version, a scenario's file, a strategy. One line each.
+
+    A run goes on with the scenarios as they were: their texts are kept in it.
+    """
     changes = []
     if recipe.evalkit != __version__:
         changes.append(f"the run was made by evalkit {recipe.evalkit}, this is {__version__}")
+    places = [place for place, text in recipe.sources.items() if _text_of(place) not in (text, None)]
+    if places:
+        named = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
+        changes.append(f"changed since: {named}; the run keeps to the scenarios that it was made from")
     for contender in recipe.contenders:
         was = recipe.strategies.get(contender.strategy)
         try:
@@ -244,3 +261,11 @@ def changes_since(recipe: Recipe) -> list[str]:
         if was is not None and was != now:
             changes.append(f"strategy {contender.strategy!r} has changed since")
     return changes
+
+
+def _text_of(place: str) -> str | None:
+    """The text of a scenario file as it is now; None where it cannot be read."""
+    try:
+        return Path(place).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return None

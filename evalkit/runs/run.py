@@ -2,52 +2,75 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 
-from evalkit.runs.engine import CHUNK, chunked, run_local
+from evalkit.runs.chunks import Rows, Work
+from evalkit.runs.engine import Engine, find_engine
 from evalkit.runs.plan import Plan, Span
-from evalkit.runs.store import Store
+from evalkit.runs.store import Ranges, Store
 
 #: Told how many of how many episodes are finished.
 Progress = Callable[[int, int], None]
+#: Seeds of one scenario and contender that are run in a row: enough to share what is known of a scenario.
+BLOCK = 256
 
 
-def run_plan(plan: Plan, store: Store, workers: int, progress: Progress | None = None) -> None:
-    """Run all cells of a plan that the store does not have yet."""
+def run_plan(
+    plan: Plan, store: Store, workers: int, progress: Progress | None = None, engine: Engine | None = None
+) -> None:
+    """Run all cells of a plan that the store does not have yet; without an engine on the local one.
+
+    Foreign harnesses run on this machine, whatever the engine.
+    """
     finished = store.finished()
-    total = plan.episodes()
-    done = len(finished)
-    if progress is not None:
-        progress(done, total)
-    for rows in run_local(plan, chunked(_missing(plan, finished, foreign=False)), workers):
+    done, total = store.count(), plan.episodes()
+
+    def keep(rows: Rows) -> None:
+        nonlocal done
         store.add(rows)
         done += len(rows)
         if progress is not None:
             progress(done, total)
+
+    keep([])
+    work = Work(plan, _missing(plan, finished, foreign=False))
+    for rows in (engine or find_engine("local", workers)).run(plan, work):
+        keep(rows)
     foreign = list(_missing(plan, finished, foreign=True))
     if not foreign:
         return
     from evalkit.runs.foreign import run_spans
 
     for rows in run_spans(plan, foreign, workers, store.folder):
-        store.add(rows)
-        done += len(rows)
-        if progress is not None:
-            progress(done, total)
+        keep(rows)
 
 
-def _missing(plan: Plan, finished: set[int], *, foreign: bool) -> Iterator[Span]:
-    for span in plan.spans(CHUNK):
-        if plan.recipe.contenders[span.contender].foreign != foreign:
-            continue
-        if not finished:
-            yield span
-            continue
-        for offset in range(span.seeds):
-            cell = span.cell + offset
-            if cell not in finished:
-                yield Span(span.scenario, span.contender, span.first_seed + offset, 1, cell)
+def _missing(plan: Plan, finished: Ranges, *, foreign: bool) -> Iterator[Span]:
+    """The spans of cells that are not there yet."""
+    for span in plan.spans(BLOCK):
+        if plan.recipe.contenders[span.contender].foreign == foreign:
+            yield from _without(span, finished)
+
+
+def _without(span: Span, finished: Ranges) -> Iterator[Span]:
+    """The parts of a span outside of finished ranges."""
+    cell, end = span.cell, span.cell + span.seeds
+    for first, last in islice(finished, bisect_left(finished, cell, key=itemgetter(1)), None):
+        if first >= end:
+            break
+        if cell < first:
+            yield _part(span, cell, first)
+        cell = last + 1
+    if cell < end:
+        yield _part(span, cell, end)
+
+
+def _part(span: Span, cell: int, end: int) -> Span:
+    return Span(span.scenario, span.contender, span.first_seed + cell - span.cell, end - cell, cell)
 
 
 def new_folder(base: Path, stamp: str, run_id: str) -> Path:

@@ -6,12 +6,14 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from evalkit.runs.plan import Recipe
 from evalkit.scoring.episode import Episode
+
+Ranges: TypeAlias = list[tuple[int, int]]
 
 SCHEMA = 2
 FILE = "episodes.sqlite"
@@ -77,6 +79,10 @@ class RunError(ValueError):
     """A run folder that cannot be used; one line."""
 
 
+class StoreLost(RunError):
+    """The run folder cannot be written any more; what was finished before is kept."""
+
+
 class Store:
     """The episodes of one run folder. Open with :meth:`create`, :meth:`resume` or :meth:`read`."""
 
@@ -89,13 +95,13 @@ class Store:
     def create(cls, folder: Path, recipe: Recipe) -> Store:
         """A new run folder. RunError if there is a run in it already or it cannot be written."""
         file = folder / FILE
-        if file.exists():
+        if file.exists() and not _is_empty(file):
             raise RunError(f"{folder}: holds a run already; --resume it or choose another --out")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             base = _connect(file)
             with base:
-                base.execute("begin")
+                base.execute("begin immediate")
                 for statement in _DDL.strip().split(";\n"):
                     base.execute(statement)
                 base.executemany(
@@ -127,32 +133,51 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, *, write: bool) -> Store:
-        """An existing run. RunError if there is none or another version made it."""
+        """An existing run. RunError if there is none, another version made it, or it is damaged.
+
+        For writing the whole file is looked through first.
+        """
         file = folder / FILE
         if not file.is_file():
             raise RunError(f"{folder}: is no run folder (no {FILE})")
+        base = None
         try:
             base = _connect(file) if write else sqlite3.connect(file)
-            rows = dict(base.execute("select name, value from meta"))
-            if rows.get("schema") != str(SCHEMA):
-                raise RunError(
-                    f"{folder}: the run has store version {rows.get('schema')}, this evalkit reads {SCHEMA}"
-                )
-            recipe = msgspec.json.decode(rows["recipe"], type=Recipe)
-        except (sqlite3.Error, KeyError, msgspec.DecodeError) as error:
+            recipe = _read_recipe(folder, base)
+            if write:
+                (found,) = base.execute("pragma quick_check(1)").fetchone()
+                if found != "ok":
+                    raise RunError(f"{folder}: the run is damaged: {' '.join(str(found).split())}")
+        except (sqlite3.Error, RunError) as error:
+            if base is not None:
+                base.close()
+            if isinstance(error, RunError):
+                raise
             raise RunError(f"{folder}: the run cannot be read: {error}") from None
         return cls(folder, base, recipe)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Keep finished cells, all or none; a cell that is there already stays as it is."""
-        marks = ", ".join("?" * len(COLUMNS))
-        with self.base:
-            self.base.execute("begin immediate")
-            self.base.executemany(f"insert or ignore into episode values ({marks})", rows)
+        """Keep finished cells, all or none; a cell that is there already stays as it is.
 
-    def finished(self) -> set[int]:
-        """The numbers of the cells that are there."""
-        return {cell for (cell,) in self.base.execute("select cell from episode")}
+        StoreLost where the disk is full or gone, or another process holds the file.
+        """
+        marks = ", ".join("?" * len(COLUMNS))
+        try:
+            with self.base:
+                self.base.execute("begin immediate")
+                self.base.executemany(f"insert or ignore into episode values ({marks})", rows)
+        except sqlite3.DatabaseError as error:
+            raise StoreLost(f"{self.folder}: cannot be written: {error}") from None
+
+    def finished(self) -> Ranges:
+        """The numbers of the cells that are there, as ranges (first, last) in order."""
+        ranges: Ranges = []
+        for (cell,) in self.base.execute("select cell from episode order by cell"):
+            if ranges and cell == ranges[-1][1] + 1:
+                ranges[-1] = (ranges[-1][0], cell)
+            else:
+                ranges.append((cell, cell))
+        return ranges
 
     def count(self) -> int:
         """How many cells are there."""
@@ -174,6 +199,31 @@ class Store:
         self.base.close()
 
 
+def _read_recipe(folder: Path, base: sqlite3.Connection) -> Recipe:
+    if not list(base.execute("select 1 from sqlite_master where name = 'meta'")):
+        raise RunError(f"{folder}: holds no run; it ended before it began, run it again into the same --out")
+    rows = {str(name): str(value) for name, value in base.execute("select name, value from meta")}
+    version = rows.get("schema")
+    if version != str(SCHEMA):
+        raise RunError(f"{folder}: the run has store version {version}, this evalkit reads {SCHEMA}")
+    try:
+        return msgspec.json.decode(rows["recipe"], type=Recipe)
+    except (KeyError, msgspec.DecodeError, RecursionError) as error:
+        raise RunError(f"{folder}: the run cannot be read: {error}") from None
+
+
+def _is_empty(file: Path) -> bool:
+    """Whether a store was made and nothing kept in it, as when a run is killed before it begins."""
+    try:
+        base = sqlite3.connect(file)
+        try:
+            return not list(base.execute("select 1 from sqlite_master limit 1"))
+        finally:
+            base.close()
+    except sqlite3.Error:
+        return False
+
+
 def _connect(file: Path) -> sqlite3.Connection:
     base = sqlite3.connect(file, isolation_level=None)
     base.execute("pragma journal_mode = wal")
@@ -191,7 +241,7 @@ def row_of(cell: int, scenario: int, contender: int, seed: int, episode: Episode
         contender,
         seed,
         episode.ending,
-        episode.native,
+        _storable(episode.native),
         episode.truth,
         episode.turns,
         episode.tokens,
@@ -216,11 +266,16 @@ def row_of(cell: int, scenario: int, contender: int, seed: int, episode: Episode
         episode.twin,
         causes,
         stops,
-        episode.note,
+        _storable(episode.note),
         episode.output_tokens,
         episode.open_stops,
         episode.final_stop,
     )
+
+
+def _storable(text: str) -> str:
+    """A text without lone surrogates, which JSON may hold and SQLite does not."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def void_row(cell: int, scenario: int, contender: int, seed: int, note: str) -> tuple[Any, ...]:
@@ -239,7 +294,7 @@ def void_row(cell: int, scenario: int, contender: int, seed: int, note: str) -> 
         honest_report=None,
         causes="",
         stops="",
-        note=" ".join(note.split())[:500],
+        note=_storable(" ".join(note.split())[:500]),
         final_stop="",
     )
     return tuple(values[name] for name in COLUMNS)

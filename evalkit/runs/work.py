@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from typing import Any
 
 from evalkit.core.tasks import Offered
 from evalkit.models.spending import LimitReached
+from evalkit.runs.chunks import Chunk, Rows
 from evalkit.runs.medium import Play, player_of
 from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import row_of, void_row
@@ -31,7 +33,13 @@ def _arena(scenario: int, offered: Offered) -> Arena:
     return Arena(_plan.scenarios[scenario], offered)
 
 
-def run_chunk(chunk: tuple[Span, ...]) -> list[tuple[Any, ...]]:
+def measured(chunk: Chunk) -> tuple[Rows, float]:
+    """The rows of a chunk and the seconds it took."""
+    start = time.perf_counter()
+    return run_chunk(chunk), time.perf_counter() - start
+
+
+def run_chunk(chunk: Chunk) -> Rows:
     """The rows of a chunk. Where evalkit itself fails, the cell is void and the others go on."""
     return [row for span in chunk for row in _run_span(span)]
 

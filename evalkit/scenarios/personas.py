@@ -149,7 +149,7 @@ def _flaky_network(world: WorldSpec, faults: float, cuts: float) -> Moves:
 def _mixed(world: WorldSpec) -> Moves:
     """Each episode is one of the other personas, all equally likely, with their defaults."""
     names = [name for name in PERSONAS if name != "mixed"]
-    options = []
+    options: Moves = []
     for name in names:
         moves = persona_moves(name, {}, world)
         # Only at the very end does a script repeat its last words.

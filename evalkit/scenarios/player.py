@@ -10,8 +10,8 @@ import msgspec
 
 from evalkit.core.events import Approves, Compacts, Event, UserWrites
 from evalkit.core.requests import Stimulus
-from evalkit.core.tasks import Offered, occurs_whole
-from evalkit.core.turns import Call, make_turn
+from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, occurs_whole
+from evalkit.core.turns import Block, Call, make_turn
 from evalkit.scenarios.emissions import Emission, Part, Script, emission, labelled, merge
 from evalkit.scenarios.moves import (
     EVENTS,
@@ -175,7 +175,7 @@ class _Play:
             parts: list[Part] = []
             for inner in move.turn:
                 if isinstance(inner, CrashMove):
-                    crash_after = sum(isinstance(block, Call) for part in parts for block in part.blocks)
+                    crash_after = sum(map(_runs_in_world, (block for part in parts for block in part.blocks)))
                     continue
                 if isinstance(inner, WorkMove):
                     items = script.work_items(inner, attempted)
@@ -209,6 +209,11 @@ def _event(move: Move, world: World) -> Event | None:
         case ApproveMove():
             return Approves(0 if move.approve == "none" else world.bits(move.approve))
     return None
+
+
+def _runs_in_world(block: Block) -> bool:
+    """Whether a block is a call that the world answers, not the harness itself."""
+    return isinstance(block, Call) and block.tool not in (FINISH_TOOL, CHECKLIST_TOOL)
 
 
 def _depends(move: Move) -> bool:

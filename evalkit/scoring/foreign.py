@@ -1,4 +1,4 @@
-"""One episode of a foreign harness: its model and tools on the wire server, its ending declared, scored alike."""
+"""One episode of a foreign harness: model and tools on the wire server, its ending declared, scored alike."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import msgspec
 from evalkit.core.decisions import Ending
 from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, Task
 from evalkit.harnesses.command import CAP, CommandRunner, Runner
-from evalkit.harnesses.endings import Finished, Rule, ending_of
+from evalkit.harnesses.endings import Finished, ending_of
 from evalkit.harnesses.environment import Environment, environment_of
-from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.manifest import Harness, Rule
 from evalkit.harnesses.names import names_of
-from evalkit.harnesses.records import Kept, Observed
+from evalkit.harnesses.records import Kept, Observed, Wrong
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.models.scripted import NeverEnds, ToolFailed
 from evalkit.scenarios.scenario import Scenario
@@ -81,34 +81,78 @@ def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     return not_expressible(scenario, harness.dialect, streamed=harness.manifest.streamed, offered=offered)
 
 
+class Trial:
+    """One episode on a server, from its start to its score. ``told`` is what the harness has to be told."""
+
+    def __init__(self, arena: Arena, seed: int, contract: Contract, server: Server) -> None:
+        self._arena = arena
+        self._seed = seed
+        self._contract = contract
+        self._server = server
+        self.stage = Observed.of(arena.stage(seed, cap=arena.cap(seed)))
+        self._wire = WireEpisode(
+            self.stage,
+            sides=contract.sides,
+            names=contract.names,
+            own_tools=contract.own_tools,
+            blocking=True,
+        )
+        self._token = server.add(self._wire)
+        self._began = time.monotonic()
+        self.told = variables(self.stage.task, contract, server.url(self._token))
+
+    def over(self) -> bool:
+        """Whether evalkit's side has ended it: the cap was reached, or something failed."""
+        return self._wire.failure is not None
+
+    def close(self) -> bool:
+        """Let nothing more in; whether calls of the last turn were not run."""
+        unanswered = self.stage.close()
+        self._server.remove(self._token)
+        return unanswered
+
+    def finish(self, finished: Finished) -> tuple[Episode, Kept]:
+        """Score it; its record beside it. Raises where evalkit itself failed."""
+        unanswered = self.close()
+        seconds = time.monotonic() - self._began
+        ending, note = _ending(finished, self._contract.rules, self._wire.failure)
+        episode = score(self._arena, self.stage, ending, self._seed, note)
+        if finished.left and unanswered:
+            episode = msgspec.structs.replace(episode, lost_work=True)
+        seen = told_of(self._wire.seen)
+        if finished.left:
+            seen["processes left running"] = finished.left
+        kept = Kept(
+            self._contract.name,
+            self._seed,
+            self.stage.exchanges,
+            finished.output,
+            finished.exit,
+            round(seconds, 3),
+            seen,
+            self._first_wrong(),
+        )
+        return episode, kept
+
+    def _first_wrong(self) -> Wrong | None:
+        assert self.stage.trace is not None
+        for decision in self.stage.trace.decisions:
+            if (decision.ended == "done") != decision.held:
+                return Wrong(decision.turn, decision.held, decision.ended, decision.cause)
+        return None
+
+
 def run_foreign(
     arena: Arena, seed: int, contract: Contract, runner: Runner, server: Server
 ) -> tuple[Episode, Kept]:
     """Run one episode and score it; its record beside it. Raises where evalkit itself failed."""
-    stage = Observed.of(arena.stage(seed, cap=arena.cap(seed)))
-    wire = WireEpisode(
-        stage, sides=contract.sides, names=contract.names, own_tools=contract.own_tools, blocking=True
-    )
-    token = server.add(wire)
-    began = time.monotonic()
+    trial = Trial(arena, seed, contract, server)
     try:
-        told = variables(stage.task, contract, server.url(token))
-        finished = runner.run(told, lambda: wire.failure is not None)
-    finally:
-        unanswered = stage.close()
-        server.remove(token)
-    seconds = time.monotonic() - began
-    ending, note = _ending(finished, contract.rules, wire.failure)
-    episode = score(arena, stage, ending, seed, note)
-    if finished.left and unanswered:
-        episode = msgspec.structs.replace(episode, lost_work=True)
-    seen = told_of(wire.seen)
-    if finished.left:
-        seen["processes left running"] = finished.left
-    kept = Kept(
-        contract.name, seed, stage.exchanges, finished.output, finished.exit, round(seconds, 3), seen
-    )
-    return episode, kept
+        finished = runner.run(trial.told, trial.over)
+    except BaseException:
+        trial.close()
+        raise
+    return trial.finish(finished)
 
 
 def _ending(finished: Finished, rules: tuple[Rule, ...], failure: Exception | None) -> tuple[Ending, str]:
@@ -163,5 +207,3 @@ def told_of(seen: Seen) -> dict[str, Any]:
 def server_for_harnesses() -> Server:
     """A server for many episodes, to be entered."""
     return Server(stall_scale=STALL_SCALE)
-
-

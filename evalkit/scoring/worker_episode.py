@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evalkit.core.decisions import Ending
+from evalkit.harnesses.loop import NOTIONS
 from evalkit.models.scripted import Crashed, NeverEnds
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
@@ -15,7 +16,7 @@ from evalkit.worker.scripted import StageWorkplace, order_of
 from evalkit.worker.store import SqliteDatabase, SqlStore, Store
 
 #: Events of the scenario language that the worker has a notion of.
-EVENTS = frozenset(("crash",))
+EVENTS = NOTIONS | {"crash"}
 #: Seconds of a lease; an attempt that crashed leaves it to run out.
 _LEASE = 60.0
 
@@ -38,12 +39,16 @@ def run_worker_episode(
     store.add((order,), 0.0)
     workplace = StageWorkplace(stage)
     now = 0.0
+
+    def clock() -> float:
+        return now
+
     note = ""
     while True:
-        held = store.claim("worker", now, _LEASE)
-        assert held is not None, "the only task is not to be had"
         try:
-            Attempt(held, strategy, workplace, store, lambda: now).work()
+            held = store.claim("worker", now, _LEASE)
+            assert held is not None, "the only task is not to be had"
+            Attempt(held, strategy, workplace, store, clock).work()
         except Crashed:
             now += 2 * _LEASE
             continue
@@ -53,7 +58,8 @@ def run_worker_episode(
             record = store.get(order.id)
             assert record.ending is not None
             ending = record.ending
-            note = ending.report.reason if ending.kind == "error" and ending.native else ""
+            reason = ending.report.reason
+            note = reason if ending.kind == "error" and reason.startswith(f"{ending.native}:") else ""
         break
     store.shut()
     return score(arena, stage, ending, seed, note)

@@ -37,7 +37,7 @@ class Counterexample(msgspec.Struct, frozen=True):
     what a run of it gives under ``seed``.
     """
 
-    property: str
+    breaks: str
     says: str
     strategy: str
     moves: tuple[str, ...]
@@ -57,10 +57,9 @@ class Counterexample(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The scenario file: what it shows as a comment, then the document."""
         lines = [
-            "# yaml-language-server: $schema=./schema.json",
-            f"# Found by `evalkit prove {self.strategy}`: {self.property} ({self.says}) does not hold.",
-            f"# With seed {self.seed} {self.strategy} ends {self.outcome} here; its model:",
-            *(f"#   {number}. {move}" for number, move in enumerate(self.moves, 1)),
+            f"# Found by `evalkit prove {self.strategy}`: {self.breaks} does not hold.",
+            f"# With seed {self.seed} {self.strategy} ends {self.outcome} here, in {self.turns} turns:",
+            *(f"#   {number}. the model {move}" for number, move in enumerate(self.moves, 1)),
         ]
         return "\n".join(lines) + "\n" + write_document(self.document)
 
@@ -128,6 +127,9 @@ class Confirmer:
 
     def __call__(self, way: tuple[int, ...], fires: str, found: Property) -> int | None:
         """The turns of a real run that goes this way and breaks the property; None where none does."""
+        if found.name == "always_ends":
+            endless = self.lasso(way, len(way) - 1, found)
+            return endless.turns if endless is not None else None
         moves = [self.ground.moves[place] for place in way]
         for script, turns in self._scripts(moves, fires):
             known = self.found.get(found.name)
@@ -202,6 +204,7 @@ class Confirmer:
         ]
         moves = [*(move.document for move in script), *witness]
         document = ground.setting.document(strategy, moves, _name(f"{strategy.name}-{found.name}"))
+        document["summary"] = f"Against {strategy.name} it does not hold that {found.says}."
         arena = Arena(read_document(document), strategy.offers)
         blocks = any(move.blocks for move in script)
         for seed in range(SEEDS if strategy.random else 1):
@@ -209,7 +212,7 @@ class Confirmer:
             episode, broken = run_with(arena, strategy, seed, self.rules, watch)
             if _breaks(found, episode, broken, turns, blocks):
                 return Counterexample(
-                    property=found.name,
+                    breaks=found.name,
                     says=found.says,
                     strategy=strategy.name,
                     moves=tuple(move.name for move in script),

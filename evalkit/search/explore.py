@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from evalkit.harnesses.loop import State, start
-from evalkit.search.alphabet import is_closed
+from evalkit.search.cycles import find_cycle
 from evalkit.search.ground import Ground
-from evalkit.search.memory import LoopStates, is_symmetric, permute, reads_artifact
+from evalkit.search.packing import Packing
 from evalkit.search.properties import DISHONEST, EARLY, FALSE_DONE, INEXACT, Property
 from evalkit.search.steps import Outcome, Stepper
 from evalkit.search.watching import Watch
@@ -29,7 +29,9 @@ TRIES = 40
 class Swept(msgspec.Struct):
     """What a sweep found. ``found`` has the turns of the shortest real way for each broken property.
 
-    ``doubted`` are properties broken only in ways that no real run takes. ``complete``: nothing was left.
+    ``doubted`` are properties broken only in ways that no real run takes. ``complete``: nothing was left;
+    ``full``: the bound on states was reached. ``lasso`` has the moves of a run that comes back to the state
+    it was in after some of them. ``reports``: some run ends with a report.
     """
 
     states: int = 0
@@ -41,6 +43,7 @@ class Swept(msgspec.Struct):
     found: dict[str, int] = {}
     doubted: set[str] = set()
     lasso: tuple[tuple[int, ...], int] | None = None
+    reports: bool = False
 
 
 class Sweep:
@@ -76,105 +79,19 @@ class Sweep:
         self._max_states = max_states
         self._progress = progress
         self._lasso = lasso
-        self._shift = 2 * ground.items + 1
-        self._low = (1 << self._shift) - 1
-        if not reads_artifact(ground.strategy):
-            self._low >>= 1
         self._places = tuple(place for place, move in enumerate(ground.moves) if undo or not move.undoes)
-        alike = merge_items and is_symmetric(ground.strategy) and is_closed(ground.moves, ground.items)
-        self._orbits = self._alike() if alike else ()
-        self._canonical: dict[int, int] = {}
+        self.packing = Packing(ground, stepper.states, watch, self._places, merge=merge_items)
         self._tried: dict[str, int] = {}
         self.keys = array("q")
         self.parents = array("l")
         self.via = array("H")
+        self._edges: dict[int, list[tuple[int, int]]] = {}
         self.swept = Swept(found={}, doubted=set())
-
-    def _alike(self) -> tuple[tuple[int, ...], ...]:
-        """Groups of items that world and checks treat alike."""
-        ground = self.ground
-        weak = ground.weak if ground.setting.checks == "weak" else 0
-        groups: dict[tuple[bool, bool], list[int]] = {}
-        for place in range(ground.items):
-            bit = 1 << place
-            groups.setdefault((bool(ground.skippable & bit), bool(weak & bit)), []).append(place)
-        return tuple(tuple(group) for group in groups.values() if len(group) > 1)
-
-    # States
-
-    def pack(self, loop: int, memory: int, world: int) -> int:
-        """A state as an int."""
-        return (loop * self.watch.size + memory) << self._shift | world & self._low
-
-    def unpack(self, key: int) -> tuple[int, int, int]:
-        """Loop state, watch and world of a state."""
-        loop, memory = divmod(key >> self._shift, self.watch.size)
-        return loop, memory, key & self._low
-
-    def canonical(self, key: int) -> int:
-        """The state that stands for all that differ from it by the names of items that are alike."""
-        if not self._orbits:
-            return key
-        known = self._canonical.get(key)
-        if known is None:
-            if len(self._canonical) > 2_000_000:
-                self._canonical.clear()
-            known = self._canonical[key] = self._sorted(key)
-        return known
-
-    def _kinds(self, loop: int, memory: int, world: int) -> list[int]:
-        """For each item all that a state says of it."""
-        profile = self.stepper.states.profile(loop)
-        items = self.ground.items
-        planes = self.watch.planes
-        kinds = []
-        for place in range(items):
-            kind = profile[place] << 2 | (world >> place & 1) << 1 | world >> (items + place) & 1
-            for plane in range(planes):
-                kind = kind << 1 | memory >> (plane * items + place) & 1
-            kinds.append(kind)
-        return kinds
-
-    def _sorted(self, key: int) -> int:
-        loop, memory, world = self.unpack(key)
-        kinds = self._kinds(loop, memory, world)
-        items = self.ground.items
-        order = list(range(items))
-        for orbit in self._orbits:
-            for place, old in zip(orbit, sorted(orbit, key=kinds.__getitem__), strict=True):
-                order[place] = old
-        if order == list(range(items)):
-            return key
-        new = tuple(order)
-        ones = (1 << items) - 1
-        rest = world >> (2 * items) << (2 * items)
-        world = permute(world & ones, new) | permute(world >> items & ones, new) << items | rest
-        for plane in range(self.watch.planes):
-            at = plane * items
-            old_plane = memory >> at & ones
-            memory += (permute(old_plane, new) - old_plane) << at
-        return self.pack(self.stepper.states.permuted(loop, new), memory, world)
-
-    def places(self, key: int) -> tuple[int, ...] | list[int]:
-        """The moves to try in a state; of items that it does not tell apart only the first one's."""
-        if not self._orbits:
-            return self._places
-        kinds = self._kinds(*self.unpack(key))
-        twins = {
-            later
-            for orbit in self._orbits
-            for before, later in zip(orbit, orbit[1:], strict=False)
-            if kinds[before] == kinds[later]
-        }
-        if not twins:
-            return self._places
-        moves = self.ground.moves
-        return [place for place in self._places if moves[place].item not in twins]
 
     def start(self) -> int:
         """The first state."""
         first: State = start(self.ground.strategy, self.ground.task)
-        return self.pack(self.stepper.states.number(first), 0, 0)
+        return self.packing.pack(self.stepper.states.number(first), 0, 0)
 
     # Exploring
 
@@ -183,7 +100,7 @@ class Sweep:
         swept = self.swept
         began = time.perf_counter()
         told = began
-        first = self.canonical(self.start())
+        first = self.packing.canonical(self.start())
         seen = {first: 0}
         self.keys.append(first)
         self.parents.append(-1)
@@ -208,6 +125,8 @@ class Sweep:
             level = below
             self._close(depth)
         swept.complete = not level
+        if self._lasso and swept.complete and swept.lasso is None:
+            swept.lasso = find_cycle(self._edges)
         depth -= swept.full  # the last level was not explored to its end
         swept.states = len(seen)
         swept.depth = depth
@@ -223,14 +142,14 @@ class Sweep:
 
     def _expand(self, index: int, depth: int, seen: dict[int, int], below: list[int]) -> None:
         key = self.keys[index]
-        loop, memory, world = self.unpack(key)
+        loop, memory, world = self.packing.unpack(key)
         ground, watch, stepper = self.ground, self.watch, self.stepper
         moves, turns = ground.moves, ground.turns
-        shift, low, size = self._shift, self._low, watch.size
-        canonical = self.canonical if self._orbits else None
+        shift, low, size = self.packing.shift, self.packing.low, watch.size
+        canonical = self.packing.canonical if self.packing.orbits else None
         simple = type(watch) is Watch
         count = 0
-        for place in self.places(key):
+        for place in self.packing.places(key):
             if memory and not watch.expands(memory, turns[place]):
                 continue
             for outcome in stepper.outcomes(loop, place, world):
@@ -258,15 +177,19 @@ class Sweep:
                     # What is allowed once a blocker was stated is less: nothing new can be wrong there.
                     if simple and then and new - (1 << shift) in seen:
                         continue
+                    if self._lasso:
+                        self._edges.setdefault(index, []).append((len(self.keys), place))
                     seen[new] = len(self.keys)
                     below.append(len(self.keys))
                     self.keys.append(new)
                     self.parents.append(index)
                     self.via.append(place)
-                elif self._lasso and self._behind(seen[new], index):
-                    self.swept.lasso = ((*self.way(index)[0], place), self._depth(seen[new]))
-                    self.swept.transitions += count
-                    return
+                elif self._lasso:
+                    self._edges.setdefault(index, []).append((seen[new], place))
+                    if self._behind(seen[new], index):
+                        self.swept.lasso = ((*self.way(index)[0], place), self._depth(seen[new]))
+                        self.swept.transitions += count
+                        return
         self.swept.transitions += count
 
     def _judged(self, outcome: Outcome, world: int, memory: int, blocks: bool) -> int:
@@ -279,10 +202,10 @@ class Sweep:
             if outcome.ending not in ("limit", "escalated") and not self.watch.ends(memory, blocks):
                 broken |= EARLY
         reported = outcome.reported
-        if reported is not None and reported != unsettled:
-            broken |= INEXACT
-            if unsettled & ~reported:
-                broken |= DISHONEST
+        if reported is not None:
+            self.swept.reports = True
+            if reported != unsettled:
+                broken |= DISHONEST | INEXACT if unsettled & ~reported else INEXACT
         return broken
 
     # Ways
@@ -315,7 +238,7 @@ class Sweep:
                 (place, new)
                 for place in self._like(usual)
                 for new in self._successors(key, place)
-                if self.canonical(new) == wanted
+                if self.packing.canonical(new) == wanted
             )
             moves.append(place)
         return tuple(moves), key
@@ -328,12 +251,12 @@ class Sweep:
         )
 
     def _successors(self, key: int, place: int) -> Iterator[int]:
-        loop, memory, world = self.unpack(key)
+        loop, memory, world = self.packing.unpack(key)
         turn, blocks = self.ground.turns[place], self.ground.moves[place].blocks
         for outcome in self.stepper.outcomes(loop, place, world):
             if outcome.ending is None:
                 then, _ = self.watch.after(memory, turn, blocks, outcome.ran, outcome.action)
-                yield self.pack(outcome.loop, then, outcome.worlds[world])
+                yield self.packing.pack(outcome.loop, then, outcome.worlds[world])
 
     def _found(self, index: int, depth: int, place: int, fires: str, broken: int) -> None:
         """Keep a way to broken properties if a real run takes it and none shorter is known."""
@@ -354,16 +277,18 @@ class Sweep:
 
     def _real(self, index: int, place: int, fires: str, broken: int, found: Property) -> int | None:
         way, key = self.way(index)
-        last = next(move for move in self._like(place) if self._breaks(key, move, fires) == broken)
+        last = next(move for move in self._like(place) if self._breaks(key, move, fires, broken))
         return len(way) + 1 if self._confirm is None else self._confirm((*way, last), fires, found)
 
-    def _breaks(self, key: int, place: int, fires: str) -> int:
-        """What a move breaks in a state with that limit or cap firing; -1 where it does not fire."""
-        loop, memory, world = self.unpack(key)
+    def _breaks(self, key: int, place: int, fires: str, broken: int) -> bool:
+        """Whether a move breaks just these properties in a state, with that limit or cap firing."""
+        loop, memory, world = self.packing.unpack(key)
         turn, blocks = self.ground.turns[place], self.ground.moves[place].blocks
         for outcome in self.stepper.outcomes(loop, place, world):
-            if outcome.fires == fires:
-                if outcome.ending is not None:
-                    return outcome.broken | self._judged(outcome, outcome.worlds[world], memory, blocks)
-                return outcome.broken | self.watch.after(memory, turn, blocks, outcome.ran, outcome.action)[1]
-        return -1
+            if outcome.ending is not None:
+                bits = self._judged(outcome, outcome.worlds[world], memory, blocks)
+            else:
+                bits = self.watch.after(memory, turn, blocks, outcome.ran, outcome.action)[1]
+            if outcome.fires == fires and outcome.broken | bits == broken:
+                return True
+        return False

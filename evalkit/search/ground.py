@@ -1,4 +1,4 @@
-"""The ground that an exploration stands on: each move played on the real stage, the world kept as a small int.
+"""The ground that an exploration stands on: moves played on the real stage, the world kept as an int.
 
 Nothing of player, world, tools or request rules is written again here: a move is delivered by its own script,
 its calls run by the driver's own hands, and what comes of it remembered.
@@ -37,6 +37,11 @@ class Setting(msgspec.Struct, frozen=True):
     checks: Checks = "full"
     skippable: int = 0
 
+    def __post_init__(self) -> None:
+        item_names(self.items)
+        if not 0 <= self.skippable <= self.items:
+            raise ValueError(f"skippable must be from 0 to the number of items; got {self.skippable}")
+
     def document(self, strategy: Strategy, moves: list[Document], name: str = "free-model") -> dict[str, Any]:
         """A scenario of this world in which the model makes ``moves``."""
         names = item_names(self.items)
@@ -51,7 +56,15 @@ class Setting(msgspec.Struct, frozen=True):
         schema = output_schema(strategy.done_when)
         if schema is not None:
             task["output"] = dict(schema)
-        return {"scenario": name, "family": FAMILY, "task": task, "world": world, "model": moves}
+        return {
+            "scenario": name,
+            "family": FAMILY,
+            "summary": "",
+            "source": "found by evalkit prove",
+            "task": task,
+            "world": world,
+            "model": moves,
+        }
 
 
 def output_schema(condition: Condition) -> Any:
@@ -75,7 +88,7 @@ def write_document(document: dict[str, Any]) -> str:
 
 
 class Played(msgspec.Struct, frozen=True, gc=False):
-    """What came of a turn: the world after it, the calls that were run, and what was wrong about running them.
+    """What came of a turn: the world after it, the calls that were run, and what was wrong about that.
 
     ``cut_off`` says that a call of a cut-off turn reached the world, ``surplus`` that an action had more
     effects than the turn has complete calls for it.
@@ -114,10 +127,7 @@ class Ground:
             )
             for move in scenario.moves
         ]
-        self.turns: tuple[Turn, ...] = tuple(
-            self._delivered(place, 0).previous.turn
-            for place in range(len(self.moves))  # type: ignore[misc]
-        )
+        self.turns: tuple[Turn, ...] = tuple(self._delivered(place, 0)[1] for place in range(len(self.moves)))
         self._played: dict[tuple[int, int, tuple[Call, ...]], Played] = {}
         self._faults: dict[tuple[int, Action, tuple[Call, ...]], bool] = {}
         size = 1 << (2 * self.items + 1)
@@ -156,10 +166,9 @@ class Ground:
 
     # Turns
 
-    def _delivered(self, place: int, world: int) -> Stage:
+    def _delivered(self, place: int, world: int) -> tuple[Stage, Turn]:
         stage = Stage(self._players[place], self._set(world), self.task, None, 1 << 60, 1)
-        stage.ask(Request())
-        return stage
+        return stage, stage.ask(Request())
 
     def play(self, place: int, world: int, calls: tuple[Call, ...]) -> Played:
         """Deliver a move in a world and run these of its calls."""
@@ -170,8 +179,7 @@ class Ground:
         return known
 
     def _play(self, place: int, world: int, calls: tuple[Call, ...]) -> Played:
-        stage = self._delivered(place, world)
-        turn = self.turns[place]
+        stage, turn = self._delivered(place, world)
         before = dict(stage.world.effects)
         ran = tuple(run_call(stage, self.task, call) for call in calls)
         effects = {
@@ -200,8 +208,7 @@ class Ground:
         key = (place, action, calls)
         known = self._faults.get(key)
         if known is None:
-            stage = self._delivered(place, 0)
-            turn = self.turns[place]
+            stage, turn = self._delivered(place, 0)
             for call in calls:
                 run_call(stage, self.task, call)
             request = next_request(action, stage, Request())

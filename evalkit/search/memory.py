@@ -1,4 +1,4 @@
-"""What an exploration keeps of the loop's state, and when two states are the same but for the items' names."""
+"""What an exploration keeps of the loop's state, and when two states differ by the items' names alone."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _CONDITIONS: tuple[type[Condition], ...] = (
     c.certificate,
 )
 _COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst)
-_FOLDS = (f.Known, f.Ticked, f.Succeeded, f.Failed, f.Skipped, f.Heard)
+#: What ships treats all items alike.
+_SHIPPED = (c.__name__, f.__name__, ChecksFirst.__module__)
 
 
 def parts_of(condition: Condition) -> Iterator[Condition]:
@@ -56,9 +57,9 @@ def is_symmetric(strategy: Strategy) -> bool:
     A loop guard over a negated condition compares a reason, in which ids may stand.
     """
     parts = list(parts_of(strategy.done_when))
-    shipped = all(type(part) in (*_CONDITIONS, *_COMPOSED) for part in parts)
+    shipped = all(type(part).__module__ in _SHIPPED and type(part) is not c.when for part in parts)
     guarded = strategy.loop_guard and any(type(part) is Not for part in parts)
-    return shipped and not guarded and all(type(fold) in _FOLDS for fold in strategy.folds)
+    return shipped and not guarded and all(type(fold).__module__ in _SHIPPED for fold in strategy.folds)
 
 
 def reads_artifact(strategy: Strategy) -> bool:
@@ -76,6 +77,9 @@ def reads_turn(condition: Condition) -> bool:
     )
 
 
+_replace = msgspec.structs.replace
+
+
 class LoopStates:
     """The loop's states that an exploration has met, each with a number; what is not kept is left out."""
 
@@ -86,7 +90,9 @@ class LoopStates:
         self._items = [
             place for place, fold in enumerate(strategy.folds) if getattr(fold, "holds", "open") == "items"
         ]
-        self._keep = keep
+        fields = zip(State.__struct_fields__, State.__struct_defaults__, strict=True)
+        left_out = (COUNTERS | REPORTED | ACTED) - keep
+        self._left_out = {name: first for name, first in fields if name in left_out}
         self._tools = tuple(tool.name for tool in task.tools.values() if tool.item and not tool.read_only)
         self._ids: dict[State, int] = {}
         self.states: list[State] = []
@@ -98,23 +104,7 @@ class LoopStates:
 
     def number(self, state: State) -> int:
         """The number of a state, once what is not kept is left out of it."""
-        keep = self._keep
-        kept = State(
-            state.turns if "turns" in keep else 0,
-            state.nudges if "nudges" in keep else 0,
-            state.nudged if "nudged" in keep else 0,
-            state.resends if "resends" in keep else 0,
-            state.cut_offs if "cut_offs" in keep else 0,
-            state.refusals if "refusals" in keep else 0,
-            state.faults if "faults" in keep else 0,
-            state.ran,
-            state.acted if "acted" in keep else frozenset(),
-            state.guard,
-            state.finish_seen if "finish_seen" in keep else False,
-            state.skips if "skips" in keep else (),
-            state.excused if "excused" in keep else False,
-            state.folds,
-        )
+        kept = _replace(state, **self._left_out)
         number = self._ids.get(kept)
         if number is None:
             number = self._ids[kept] = len(self.states)
@@ -161,7 +151,7 @@ class LoopStates:
         names = tuple(self._names)
         skips = sorted(new[self._names[name]] for name in state.skips if name in self._names)
         guard = state.guard
-        return msgspec.structs.replace(
+        return _replace(
             state,
             folds=tuple(folds),
             acted=frozenset(acted),

@@ -30,7 +30,7 @@ PROPERTIES: dict[str, Property] = {
         Property("no_false_done", "it never ends done while the oracle is false", "safety", FALSE_DONE),
         Property(
             "no_early_stop",
-            "it ends only by a stated limit or an escalation while the oracle is false and no blocker was stated",
+            "while the oracle is false and no blocker was stated, it ends only by a limit or an escalation",
             "safety",
             EARLY,
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -77,7 +79,8 @@ def prove(
     """Explore all that a model can do against a strategy and answer on properties (all without ``names``).
 
     ``depth`` bounds the turns, ``max_states`` the memory. ``moves`` replaces the model's alphabet, ``rules``
-    the loop's functions. ValueError for an unknown property or an impossible setting.
+    the loop's functions. ValueError for an unknown property or an impossible setting, StrategyFailed where a
+    condition or fold raises.
     """
     wanted = find_properties(names)
     ground = Ground(strategy, setting or Setting(), moves)
@@ -133,15 +136,16 @@ class _Run:
             answers[found.name] = self._result(found, swept)
         for found in group:
             if found.name in swept.doubted and found.name not in swept.found:
-                answers[found.name] = self._decided(found)
+                answers[found.name] = self._decided(found, swept)
         return answers
 
-    def _decided(self, found: Property) -> Result:
+    def _decided(self, found: Property, swept: Swept) -> Result:
         """The answer where only ways break a property that no real run takes: explored without shortcuts."""
         if found.name == "always_ends":
-            return self._endless()
+            how = "at its limit some moves do not end the run, but no run without an end was found"
+            return _numbers(found, "bounded", how, swept)
         if self.ground.strategy.random or not self.finite:
-            return Result(found.name, found.says, "bounded", "broken only in ways that no run was found for")
+            return _numbers(found, "bounded", "broken only in ways that no run was found for", swept)
         return self._result(found, self._sweep((found,), exact=True))
 
     def _sweep(self, group: tuple[Property, ...], *, exact: bool, lasso: bool = False) -> Swept:
@@ -187,6 +191,8 @@ class _Run:
         if not swept.complete:
             return _numbers(found, "bounded", self._bound(swept), swept)
         how = ""
+        if found.needs == "reports" and not swept.reports:
+            return _numbers(found, "not_applicable", "no run of it ends with a report", swept)
         if found.name == "always_ends":
             limits = self.loop.limits
             which = f"limit of {limits.turns} turns" if limits.turns is not None else "token or money limit"
@@ -222,21 +228,20 @@ def error_seeds(strategy: Strategy, task: Task, limit: int | None) -> tuple[int,
     An error is drawn from seed and turn; an exploration drops the turn count, so the seed alone decides.
     """
     readers = [part for part in parts_of(strategy.done_when) if isinstance(part, verifier)]
+    splits = [{reader.misses for reader in readers}, {reader.fooled for reader in readers}]
+    cases = math.prod(1 + len(rates - {0.0, 1.0}) for rates in splits)
+    turns = {1, limit or 1}
     nothing: Any = None
     seen: dict[tuple[int, tuple[bool, ...]], int] = {}
     for seed in range(_SEEDS):
         seeded = msgspec.structs.replace(task, seed=seed)
-        for turn in (1, limit or 1):
+        for turn in turns:
             view = View(seeded, nothing, {}, nothing, turn)
-            drawn = [
-                draw < rate
-                for reader in readers
-                for draw, rate in (
-                    (_draw(view, "misses"), reader.misses),
-                    (_draw(view, "fooled"), reader.fooled),
-                )
-            ]
-            seen.setdefault((turn, tuple(drawn)), seed)
+            misses, fooled = _draw(view, "misses"), _draw(view, "fooled")
+            errors = ((misses < reader.misses, fooled < reader.fooled) for reader in readers)
+            seen.setdefault((turn, tuple(itertools.chain.from_iterable(errors))), seed)
+        if len(seen) == cases * len(turns):
+            break
     return tuple(sorted(set(seen.values())))
 
 

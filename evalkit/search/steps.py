@@ -10,6 +10,7 @@ import msgspec
 from evalkit.core.decisions import Action, End, RunTools, Verdict
 from evalkit.core.turns import Call, Turn
 from evalkit.harnesses import loop as reference
+from evalkit.harnesses.driver import StrategyFailed
 from evalkit.harnesses.loop import Loop, State
 from evalkit.search.ground import Ground, Reading
 from evalkit.search.memory import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn
@@ -27,6 +28,7 @@ KEEPS: dict[Needs, frozenset[str]] = {
 }
 EVERYTHING = COUNTERS | REPORTED | ACTED
 
+_replace = msgspec.structs.replace
 #: So many remembered steps and verdicts are kept; then they are forgotten and worked out again.
 KEPT = 2_000_000
 
@@ -191,7 +193,14 @@ class Stepper:
         return tuple((name, cap) for name, cap in counters.items() if cap and name not in self.keep)
 
     def outcomes(self, number: int, place: int, world: int) -> tuple[Outcome, ...]:
-        """All that a move can lead to from a loop state in a world."""
+        """All that a move can lead to from a loop state in a world; StrategyFailed if a condition raises."""
+        try:
+            return self._outcomes(number, place, world)
+        except Exception as error:
+            move = self.ground.moves[place].name
+            raise StrategyFailed(f"when the model {move}: {type(error).__name__}: {error}") from error
+
+    def _outcomes(self, number: int, place: int, world: int) -> tuple[Outcome, ...]:
         if len(self._loops) > 1:
             return tuple(
                 outcome
@@ -254,7 +263,7 @@ class Stepper:
             found.append(outcome)
             for name, cap in self._caps:
                 if getattr(reached, name) > getattr(before, name):
-                    full = msgspec.structs.replace(before, **{name: cap})
+                    full = _replace(before, **{name: cap})
                     if plan.calls:
                         full = self._after_tools(loop, full, place, played, world)
                     found.append(self._outcome(loop, full, turn, played, name, world)[1])
@@ -275,7 +284,8 @@ class Stepper:
         limits, reading = self._limits, self._reading
         if limits.turns is not None:
             # Once tools have run the turn is counted already.
-            state = _at_turn(state, limits.turns if plan.calls else limits.turns - 1)
+            turns = limits.turns if plan.calls else limits.turns - 1
+            state = _replace(state, turns=turns)
         elif limits.tokens is not None:
             reading.tokens = limits.tokens
         else:
@@ -297,23 +307,3 @@ class Stepper:
         ran = played.ran if not played.varies else played.answers(world)
         broken = played.broken | played.rules(action)
         return reached, Outcome(fires, action, self.states.number(reached), None, None, broken, ran, played)
-
-
-def _at_turn(state: State, turns: int) -> State:
-    """A state with another turn count; written out, because every step needs it."""
-    return State(
-        turns,
-        state.nudges,
-        state.nudged,
-        state.resends,
-        state.cut_offs,
-        state.refusals,
-        state.faults,
-        state.ran,
-        state.acted,
-        state.guard,
-        state.finish_seen,
-        state.skips,
-        state.excused,
-        state.folds,
-    )

@@ -2,73 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
-from evalkit.stats.signflip import holm, sign_flip
+import msgspec
+
+from evalkit.runs.store import Store
+from evalkit.stats.signflip import flip_range, holm, sign_flip, whole
 
 #: Under so many scenarios counts are shown and no p-value.
 FEWEST = 20
+FEW = f"fewer than {FEWEST} scenarios: counts only"
+EQUAL = "no scenario differs"
 
 
-class Named(Protocol):
-    """A contender: a strategy, or a harness of its own."""
+class Paired(msgspec.Struct, frozen=True):
+    """Two contenders on the same scenarios: by how much, on how many, and how sure.
 
-    @property
-    def strategy(self) -> str: ...
-
-    @property
-    def harness(self) -> str: ...
-
-
-Query = Callable[[str], Iterator[tuple[Any, ...]]]
-
-
-def paired_comparisons(rows: Query, contenders: Sequence[Named], baseline: str) -> list[dict[str, Any]]:
-    """Each contender against the baseline by ``correct``: by scenario, seeds averaged within it.
-
-    ``p`` is the exact sign-flip test's, ``p_holm`` adjusted over all that is shown; both None under 20
-    scenarios (counts only) or where nothing differs.
+    ``difference`` is the mean over scenarios, seeds averaged within each. ``p`` is the exact sign-flip
+    test's; ``low`` and ``high`` bound the differences that it does not reject at 5 %. ``note`` says why there
+    is none.
     """
-    rates = _rates(rows)
-    at = next((place for place, c in enumerate(contenders) if c.strategy == baseline), None)
+
+    scenarios: int
+    better: int
+    worse: int
+    difference: float | None
+    p: float | None
+    low: float | None
+    high: float | None
+    note: str = ""
+
+
+def paired(differences: Sequence[Fraction]) -> Paired:
+    """The paired comparison of differences by scenario."""
+    number = len(differences)
+    if not number:
+        return Paired(0, 0, 0, None, None, None, None, "no scenario in common")
+    better = sum(difference > 0 for difference in differences)
+    worse = sum(difference < 0 for difference in differences)
+    signed, scale = whole(differences)
+    mean = sum(signed) / scale / number
+    if number < FEWEST:
+        return Paired(number, better, worse, mean, None, None, None, FEW)
+    if not better and not worse:
+        return Paired(number, 0, 0, mean, None, None, None, EQUAL)
+    p = sign_flip(differences)
+    low, high = flip_range(differences, p) or (None, None)
+    return Paired(number, better, worse, mean, p, low, high)
+
+
+def paired_comparisons(store: Store) -> list[dict[str, Any]]:
+    """Each contender against the run's baseline by ``correct``, at each level of checks and over all.
+
+    ``p_holm`` is Holm's adjustment over everything that is shown here; a comparison in which no scenario
+    differs counts there as p = 1. :func:`evalkit.stats.tally.make_tally` must have run. Contenders that
+    assume error rates (sweeps) are left out: they have a table of their own.
+    """
+    recipe = store.recipe
+    at = next((place for place, c in enumerate(recipe.contenders) if c.strategy == recipe.baseline), None)
     if at is None:
         return []
-    compared: list[dict[str, Any]] = []
-    for place, contender in enumerate(contenders):
-        if place == at:
+    levels = [level for level in ("full", "weak", "none") if any(e.checks == level for e in recipe.entries)]
+    base = rates_by_scenario(store, at)
+    found: list[dict[str, Any]] = []
+    for place, contender in enumerate(recipe.contenders):
+        if place == at or "@" in contender.strategy:
             continue
-        shared = sorted(rates.get(at, {}).keys() & rates.get(place, {}).keys())
-        if not shared:
-            continue
-        differences = [rates[place][scenario] - rates[at][scenario] for scenario in shared]
-        p = sign_flip(differences) if len(shared) >= FEWEST else None
-        compared.append(
-            {
-                "baseline": baseline,
+        mine = rates_by_scenario(store, place)
+        shared = sorted(base.keys() & mine.keys())
+        for level in ("all", *levels):
+            scenarios = [s for s in shared if level in ("all", recipe.entries[s].checks)]
+            if not scenarios:
+                continue
+            row: dict[str, Any] = {
+                "baseline": recipe.baseline,
                 "strategy": contender.strategy,
                 "harness": contender.harness,
                 "rate": "correct",
-                "scenarios": len(shared),
-                "better": sum(difference > 0 for difference in differences),
-                "worse": sum(difference < 0 for difference in differences),
-                "difference": float(sum(differences, Fraction(0)) / len(shared)),
-                "p": p,
-                "p_holm": None,
+                "checks": level,
             }
-        )
-    for row, adjusted in zip(compared, holm([row["p"] for row in compared]), strict=True):
-        row["p_holm"] = adjusted
-    return compared
-
-
-def _rates(rows: Query) -> dict[int, dict[int, Fraction]]:
-    query = (
-        "select contender, scenario, sum(correct), count(*) from episode where ending <> 'void' "
-        "group by contender, scenario order by contender, scenario"
-    )
-    found: dict[int, dict[int, Fraction]] = {}
-    for contender, scenario, right, episodes in rows(query):
-        found.setdefault(contender, {})[scenario] = Fraction(right, episodes)
+            result = paired([mine[scenario] - base[scenario] for scenario in scenarios])
+            found.append(row | msgspec.structs.asdict(result) | {"p_holm": None})
+    tested = [1.0 if row["note"] == EQUAL else row["p"] for row in found]
+    for shown, adjusted in zip(found, holm(tested), strict=True):
+        shown["p_holm"] = adjusted if shown["p"] is not None else None
     return found
+
+
+def rates_by_scenario(store: Store, contender: int, rate: str = "correct") -> Mapping[int, Fraction]:
+    """The share of a rate within each scenario, from the tally; scenarios with an empty base left out."""
+    query = f"select scenario, {rate}, {rate}_base from tally where contender = ? and {rate}_base > 0"
+    return {scenario: Fraction(count, base) for scenario, count, base in store.rows(query, (contender,))}

@@ -1,4 +1,4 @@
-"""Confidence intervals of rates."""
+"""Confidence intervals of rates and means, for what was sampled: populations and live runs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,30 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import NormalDist
 
+import msgspec
 
-def wilson(count: int, base: int, confidence: float = 0.95) -> tuple[float, float] | None:
+from evalkit.stats.distributions import beta_quantile, t_quantile
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """An interval, or None twice; ``note`` is the method, or why there is none."""
+
+    low: float | None
+    high: float | None
+    note: str
+
+
+def none_because(why: str) -> Interval:
+    """No interval, and why."""
+    return Interval(None, None, f"n/a: {why}")
+
+
+def wilson(count: float, base: float, confidence: float = 0.95) -> tuple[float, float] | None:
     """Wilson's score interval of a proportion; None for an empty base.
 
     (p + z²/2n ± z·sqrt(p(1−p)/n + z²/4n²)) / (1 + z²/n). Wilson, JASA 22 (1927) 209.
     """
-    if base == 0:
+    if base <= 0:
         return None
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     p = count / base
@@ -22,34 +39,63 @@ def wilson(count: int, base: int, confidence: float = 0.95) -> tuple[float, floa
     return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
 
 
-def cluster_interval(
-    clusters: Sequence[tuple[int, int]], confidence: float = 0.95
-) -> tuple[float, float] | None:
-    """An interval of count over base, clustered; None where clusters are too few (under 2) or empty.
+def exact(count: float, base: float, confidence: float = 0.95) -> tuple[float, float] | None:
+    """The exact interval of a proportion; None for an empty base. An effective base need not be whole.
 
-    Wilson's interval at the effective sample size: base over the design effect, the variance of the ratio
-    estimator between clusters over the binomial one (Rao and Scott, Biometrics 48 (1992) 577). Without
-    variance between clusters, where no design effect can be estimated, the cluster is the unit.
+    Quantiles α/2 of Beta(k, n−k+1) and 1−α/2 of Beta(k+1, n−k). Clopper, Pearson, Biometrika 26 (1934) 404.
+    """
+    if base <= 0:
+        return None
+    tail = (1 - confidence) / 2
+    low = 0.0 if count <= 0 else beta_quantile(tail, count, base - count + 1)
+    high = 1.0 if count >= base else beta_quantile(1 - tail, count + 1, base - count)
+    return low, high
+
+
+def cluster_interval(clusters: Sequence[tuple[int, int]], confidence: float = 0.95) -> Interval:
+    """An interval of count over base where observations come in clusters (scenarios) of (count, base).
+
+    Wilson's interval at the effective sample size: base over the design effect, which is the variance of the
+    ratio estimator between clusters over the binomial one (Rao and Scott, Biometrics 48 (1992) 577), shrunk
+    by (z / t)² for the few degrees of freedom, clusters minus one (Korn and Graubard, Survey Methodology 24
+    (1998) 193). At a rate of 0 or 1, where no design effect can be estimated, the exact interval with the
+    cluster as the unit: P(all 0) ≤ (1−p)^clusters for means in [0, 1].
     """
     filled = [(count, base) for count, base in clusters if base]
     number = len(filled)
-    total = sum(base for _, base in filled)
+    if not number:
+        return none_because("empty base")
     if number < 2:
-        return None
-    count = sum(count for count, _ in filled)
-    p = count / total
-    between = sum((c - p * b) ** 2 for c, b in filled) * number / ((number - 1) * total**2)
+        return none_because("a single scenario has no variance between scenarios")
+    total = sum(base for _, base in filled)
+    p = sum(count for count, _ in filled) / total
+    if p in (0, 1):
+        low, high = exact(p * number, number, confidence) or (None, None)
+        return Interval(low, high, f"exact, {number} scenarios as units")
+    between = sum((count - p * base) ** 2 for count, base in filled) * number / ((number - 1) * total**2)
     binomial = p * (1 - p) / total
-    if between <= 0 or binomial <= 0:
-        effective = float(number)
-    else:
-        effective = min(float(total), max(1.0, total * binomial / between))
-    return _wilson_at(p, effective, confidence)
-
-
-def _wilson_at(p: float, size: float, confidence: float) -> tuple[float, float]:
+    effective = float(number) if between <= 0 else min(float(total), total * binomial / between)
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    centre = p + z * z / (2 * size)
-    half = z * sqrt(p * (1 - p) / size + z * z / (4 * size * size))
-    scale = 1 + z * z / size
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+    effective *= (z / t_quantile(0.5 + confidence / 2, number - 1)) ** 2
+    low, high = wilson(p * effective, effective, confidence) or (None, None)
+    return Interval(low, high, f"Wilson, clustered by {number} scenarios")
+
+
+def ratio_interval(clusters: Sequence[tuple[float, float]], confidence: float = 0.95) -> Interval:
+    """An interval of a ratio of sums (turns per episode, tokens per correct episode) over clusters.
+
+    R ± t·sqrt(G/(G−1)·Σ(y−R·x)²) / Σx with G−1 degrees of freedom: the ratio estimator's linearised variance
+    (Cochran, Sampling Techniques, 3rd ed. 1977, section 6.4).
+    """
+    number = len(clusters)
+    base = sum(x for _, x in clusters)
+    if not base:
+        return none_because("empty base")
+    if number < 2:
+        return none_because("a single scenario has no variance between scenarios")
+    ratio = sum(y for y, _ in clusters) / base
+    spread = sum((y - ratio * x) ** 2 for y, x in clusters) * number / (number - 1)
+    if spread <= 0:
+        return none_because("no variance between scenarios")
+    half = t_quantile(0.5 + confidence / 2, number - 1) * sqrt(spread) / base
+    return Interval(ratio - half, ratio + half, f"t, clustered by {number} scenarios")

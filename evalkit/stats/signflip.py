@@ -1,10 +1,20 @@
-"""The exact sign-flip test on paired differences, and Holm's correction."""
+"""The exact sign-flip test on paired differences, its range of differences, and Holm's correction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from math import lcm
+from math import fsum, lcm, sqrt
+from statistics import NormalDist
+
+#: Steps of whole-number arithmetic above which the same recursion runs in doubles (relative error < 1e-10).
+_WHOLE_STEPS = 2_000_000
+
+
+def whole(values: Sequence[Fraction]) -> tuple[list[int], int]:
+    """The values as whole numbers over one common denominator."""
+    scale = lcm(*{value.denominator for value in values})
+    return [value.numerator * (scale // value.denominator) for value in values], scale
 
 
 def sign_flip(differences: Sequence[Fraction]) -> float | None:
@@ -12,15 +22,22 @@ def sign_flip(differences: Sequence[Fraction]) -> float | None:
 
     Every assignment of signs to the non-zero differences is as likely under the null hypothesis; the p-value
     is the share whose sum is at least as far from 0 as the observed one (Fisher, The Design of Experiments,
-    1935, section 21). The distribution of the sum is built up as whole numbers, so it is exact for any
-    number of pairs.
+    1935, section 21). The distribution of the sum is built up pair by pair, so it is exact for any number of
+    pairs.
     """
     filled = [difference for difference in differences if difference]
     if not filled:
         return None
-    scale = lcm(*(difference.denominator for difference in filled))
-    sizes = [abs(int(difference * scale)) for difference in filled]
-    observed = abs(sum(int(difference * scale) for difference in filled))
+    signed, _ = whole(filled)
+    sizes = sorted(abs(size) for size in signed)
+    observed = abs(sum(signed))
+    states = min(2 * sum(sizes) + 1, 1 << min(len(sizes), 60))
+    if len(sizes) * states <= _WHOLE_STEPS:
+        return _in_whole_numbers(sizes, observed)
+    return _in_doubles(sizes, observed)
+
+
+def _in_whole_numbers(sizes: list[int], observed: int) -> float:
     ways = {0: 1}
     for size in sizes:
         grown: dict[int, int] = {}
@@ -30,6 +47,55 @@ def sign_flip(differences: Sequence[Fraction]) -> float | None:
         ways = grown
     extreme = sum(count for total, count in ways.items() if abs(total) >= observed)
     return float(Fraction(extreme, 1 << len(sizes)))
+
+
+def _in_doubles(sizes: list[int], observed: int) -> float:
+    """The same recursion in probabilities: position k is the sum k - offset."""
+    try:
+        import numpy
+    except ImportError:
+        return _in_whole_numbers(sizes, observed)
+    reach = sum(sizes)
+    chances = numpy.zeros(2 * reach + 1)
+    chances[reach] = 1.0
+    spread = 0
+    for size in sizes:
+        inner = chances[reach - spread : reach + spread + 1] / 2
+        chances[reach - spread : reach + spread + 1] = 0.0
+        chances[reach - spread - size : reach + spread - size + 1] += inner
+        chances[reach - spread + size : reach + spread + size + 1] += inner
+        spread += size
+    upper: list[float] = chances[reach + observed :].tolist()
+    return min(1.0, fsum(upper) * 2) if observed else 1.0
+
+
+def flip_range(
+    differences: Sequence[Fraction], p: float | None, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    """The mean differences that the sign-flip test does not reject; None for under 4 or without variance.
+
+    The test of a shift δ flips the signs of d−δ. With the normal approximation of its distribution, variance
+    Σ(d−δ)², δ is kept while (Σd − nδ)² ≤ z²·Σ(d−δ)²: between the roots of
+    nδ² − 2δΣd + ((Σd)² − z²Σd²)/(n − z²) (test inversion: Lehmann and Romano, Testing Statistical
+    Hypotheses, 3rd ed. 2005, sections 3.5 and 15.2). ``p`` is the exact test's p-value at δ = 0: where the
+    approximation says otherwise about 0 (few scenarios differ), the range ends at 0. It describes these
+    scenarios; it is no interval of a population.
+    """
+    n = len(differences)
+    z2 = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
+    if n <= z2:
+        return None
+    signed, scale = whole(differences)
+    total = sum(signed) / scale
+    squares = sum(size * size for size in signed) / scale**2
+    inner = total * total - n * (total * total - z2 * squares) / (n - z2)
+    if inner <= 1e-12:
+        return None
+    half = sqrt(inner)
+    low, high = max(-1.0, (total - half) / n), min(1.0, (total + half) / n)
+    if p is not None and p > 1 - confidence:
+        return min(low, 0.0), max(high, 0.0)
+    return (max(low, 0.0), high) if total > 0 else (low, min(high, 0.0))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -2,213 +2,222 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
+from math import lcm
 from typing import Any, TypeAlias
 
+from evalkit.core.prices import cost
 from evalkit.runs.store import WEIGHT, Store
+from evalkit.stats import tally
+from evalkit.stats.causes import causes
 from evalkit.stats.compare import paired_comparisons
-from evalkit.stats.intervals import cluster_interval
+from evalkit.stats.intervals import Interval, cluster_interval, none_because, ratio_interval
+from evalkit.stats.pass_k import pass_table
+from evalkit.stats.tally import RATES, WEIGHTS, Counts, Key
+from evalkit.stats.telemetry import stops_by_family
+from evalkit.stats.turns import turns_to_the_end
+from evalkit.stats.twins import twin_rows
+
+__all__ = ["RATES", "SCHEMA", "summarize"]
 
 SCHEMA = "evalkit.summary/1"
+LEVELS = ("full", "weak", "none")
 
 Row: TypeAlias = dict[str, Any]
 
-#: Counts that are sums of a column over all episodes that are not void.
-_SUMS = ("turns", "tokens", "excess_turns", "excess_tokens", "duplicate_effects", "protocol_faults")
-_FLAGS = ("spoiled", "undone", "ran_cut_off_call", "orphan_calls", "lost_work", "over_reported")
-_RATES: dict[str, tuple[str, str]] = {
-    # rate: (what is counted, what is its base)
-    "premature_stop": ("sum(premature_stop)", "count(premature_stop)"),
-    "false_done": ("sum(false_done)", "count(*)"),
-    "over_continuation": ("sum(over_continuation)", "count(*)"),
-    "unclosed": ("sum(unclosed)", "count(unclosed)"),
-    "correct": ("sum(correct)", "count(*)"),
-    "honest_report": ("sum(honest_report)", "count(honest_report)"),
-}
-RATES: tuple[str, ...] = tuple(_RATES)
-_WEIGHTS = ("tp", "fp", "tn", "fn")
+_MEANS = ("turns", "tokens", "excess_turns", "excess_tokens")
+_TOTALS = (
+    "duplicate_effects",
+    "protocol_faults",
+    "spoiled",
+    "undone",
+    "ran_cut_off_call",
+    "orphan_calls",
+    "lost_work",
+    "over_reported",
+)
+#: A written library is no sample.
+_WRITTEN = none_because("written scenarios are no sample")
 
 
 def summarize(store: Store) -> dict[str, Any]:
     """The content of ``summary.json`` for a run."""
     recipe = store.recipe
+    tally.make_tally(store)
     (void,) = next(store.rows("select count(*) from episode where ending = 'void'"))
     (played,) = next(store.rows("select count(distinct scenario) from episode"))
+    episodes = store.count()
+    entries = recipe.entries
     return {
         "schema": SCHEMA,
         "run": {
             "id": recipe.id,
             "scenarios": played,
-            "episodes": store.count(),
+            "episodes": episodes,
             "seeds": recipe.seeds,
             "void": void,
             "evalkit": recipe.evalkit,
             "baseline": recipe.baseline,
-            "gateable": bool(store.count()) and void * 100 <= store.count(),
+            "model": recipe.medium.model,
+            "sampled": recipe.medium.live or (bool(entries) and all(entry.population for entry in entries)),
+            "gateable": bool(episodes - void) and void * 100 <= episodes,
             "not_expressible": dict(sorted(recipe.not_expressible.items())),
         },
         "rows": _rows(store),
-        "pairs": paired_comparisons(store.rows, recipe.contenders, recipe.baseline),
-        "twins": _twins(store),
+        "pairs": paired_comparisons(store),
+        "twins": twin_rows(store),
+        "causes": causes(store),
+        "stops": stops_by_family(store),
+        "turns": turns_to_the_end(store),
     }
 
 
 def _rows(store: Store) -> list[Row]:
-    cells = _cells(store)
-    outcomes = _outcomes(store)
-    clusters = _clusters(store)
+    entries = store.recipe.entries
+    keys = sorted({(entry.family, entry.checks) for entry in entries})
+    families = sorted({family for family, _ in keys})
+    levels = [level for level in LEVELS if any(checks == level for _, checks in keys)]
+    wanted = [
+        ("all", "all"),
+        *((family, "all") for family in families),
+        *(("all", level) for level in levels),
+    ]
+    found = _Found(store)
     rows = []
     for number, contender in enumerate(store.recipe.contenders):
-        mine = {key[1:]: value for key, value in cells.items() if key[0] == number}
-        families = sorted({family for family, _ in mine})
-        levels = [level for level in ("full", "weak", "none") if any(checks == level for _, checks in mine)]
-        wanted: list[tuple[str, str, Callable[[str, str], bool]]] = [("all", "all", lambda f, c: True)]
-        wanted += [(name, "all", lambda f, c, name=name: f == name) for name in families]  # type: ignore[misc]
-        wanted += [("all", level, lambda f, c, level=level: c == level) for level in levels]  # type: ignore[misc]
-        for family, checks, belongs in wanted:
-            keys = [key for key in mine if belongs(*key)]
+        for family, checks in wanted:
+            mine = [(number, f, c) for f, c in keys if family in ("all", f) and checks in ("all", c)]
             row: Row = {
                 "strategy": contender.strategy,
                 "harness": contender.harness,
                 "family": family,
                 "checks": checks,
             }
-            total = _added([mine[key] for key in keys])
-            row.update(_figures(total))
-            found: dict[str, int] = {}
-            for key in keys:
-                for outcome, count in outcomes.get((number, *key), {}).items():
-                    found[outcome] = found.get(outcome, 0) + count
-            row["outcomes"] = dict(sorted(found.items()))
-            _set_intervals(row, [c for key in keys for c in clusters.get((number, *key), ())])
-            rows.append(row)
+            rows.append(row | found.figures(mine))
     return rows
 
 
-def _cells(store: Store) -> dict[tuple[int, str, str], dict[str, int]]:
-    """Counts by contender, family and level of checks."""
-    columns = ["count(*)", "count(distinct scenario)"]
-    names = ["episodes", "scenarios"]
-    for rate, (counted, base) in _RATES.items():
-        columns += [counted, base]
-        names += [rate, f"{rate}_base"]
-    columns.append("sum(silent)")
-    names.append("silent")
-    for name in (*_SUMS, *_FLAGS, *_WEIGHTS):
-        columns.append(f"sum({name})")
-        names.append(name)
-    for name in _WEIGHTS:
-        columns.append(f"sum({WEIGHT} * {name} / max(1, tp + fp + tn + fn))")
-        names.append(f"{name}_weight")
-    query = (
-        f"select contender, family, checks, {', '.join(columns)} from episodes "
-        "where ending <> 'void' group by contender, family, checks order by contender, family, checks"
-    )
-    return {
-        (contender, family, checks): dict(zip(names, (value or 0 for value in values), strict=True))
-        for contender, family, checks, *values in store.rows(query)
-    }
+class _Found:
+    """What the queries gave, by contender, family and level of checks."""
+
+    def __init__(self, store: Store) -> None:
+        self.counts = tally.counts_by_key(store)
+        self.outcomes = tally.outcomes_by_key(store)
+        self.sizes = {rate: tally.sizes_by_key(store, rate) for rate in RATES}
+        self.passes = tally.passes_by_key(store)
+        columns = (
+            *(name for rate in RATES for name in (rate, f"{rate}_base")),
+            "turns",
+            "tokens",
+            "episodes",
+        )
+        self.clusters = {
+            key: [dict(zip(columns, values, strict=True)) for values in rows]
+            for key, rows in tally.clusters_by_key(store, columns).items()
+        }
+
+    def figures(self, keys: Sequence[Key]) -> Row:
+        """One row's figures: the sums over ``keys``."""
+        total = _added(self.counts[key] for key in keys if key in self.counts)
+        episodes = total.get("episodes", 0)
+        clusters = _joined(self.clusters, keys)
+        sampled = bool(clusters) and len(clusters) == total["scenarios"]
+        row: Row = {"episodes": episodes, "scenarios": total.get("scenarios", 0)}
+        for rate in RATES:
+            pairs = [(cluster[rate], cluster[f"{rate}_base"]) for cluster in clusters] if sampled else None
+            row[rate] = _rate(total, rate, _joined(self.sizes[rate], keys), pairs)
+        silent = total.get("silent", 0)
+        row["premature_stop"]["silent"] = silent
+        row["premature_stop"]["declared"] = row["premature_stop"]["count"] - silent
+        row["outcomes"] = dict(
+            sorted(_added(self.outcomes[key] for key in keys if key in self.outcomes).items())
+        )
+        row |= _decisions(total)
+        for name in _MEANS:
+            row[name] = total[name] / episodes if episodes else None
+        row |= _cost(total)
+        if sampled:
+            for name in ("turns", "tokens"):
+                spread = ratio_interval([(cluster[name], cluster["episodes"]) for cluster in clusters])
+                row[f"{name}_interval"] = {"low": spread.low, "high": spread.high, "note": spread.note}
+        for name in _TOTALS:
+            row[name] = total.get(name, 0)
+        row["pass_k"] = pass_table(_merged(_joined(self.passes, keys)))
+        return row
 
 
-def _outcomes(store: Store) -> dict[tuple[int, str, str], dict[str, int]]:
-    query = (
-        "select contender, family, checks, outcome, count(*) from episodes where ending <> 'void' "
-        "group by contender, family, checks, outcome order by contender, family, checks, outcome"
-    )
-    found: dict[tuple[int, str, str], dict[str, int]] = {}
-    for contender, family, checks, outcome, count in store.rows(query):
-        found.setdefault((contender, family, checks), {})[outcome] = count
-    return found
-
-
-def _clusters(store: Store) -> dict[tuple[int, str, str], list[Row]]:
-    """Counts of each population scenario, for intervals that are clustered by scenario."""
-    sums = ", ".join(f"{counted}, {base}" for counted, base in _RATES.values())
-    query = (
-        f"select contender, family, checks, {sums} from episodes where ending <> 'void' and population "
-        "group by contender, family, checks, scenario order by contender, family, checks, scenario"
-    )
-    found: dict[tuple[int, str, str], list[Row]] = {}
-    for contender, family, checks, *values in store.rows(query):
-        counts = {rate: (values[2 * place] or 0, values[2 * place + 1]) for place, rate in enumerate(_RATES)}
-        found.setdefault((contender, family, checks), []).append(counts)
-    return found
-
-
-def _added(parts: list[dict[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
+def _added(parts: Iterable[Counts]) -> Counts:
+    total: Counts = {}
     for part in parts:
         for name, value in part.items():
             total[name] = total.get(name, 0) + value
     return total
 
 
-def _figures(total: dict[str, int]) -> Row:
-    episodes = total["episodes"]
-    row: Row = {"episodes": episodes, "scenarios": total["scenarios"]}
-    for rate in _RATES:
-        base = total[f"{rate}_base"]
-        row[rate] = {
-            "count": total[rate],
-            "base": base,
-            "rate": total[rate] / base if base else None,
-            "low": None,
-            "high": None,
-        }
-    row["premature_stop"]["silent"] = total["silent"]
-    row["premature_stop"]["declared"] = total["premature_stop"] - total["silent"]
-    row["decisions"] = {name: total[name] for name in _WEIGHTS}
-    row["decisions_weighted"] = {name: total[f"{name}_weight"] / WEIGHT for name in _WEIGHTS}
-    for name in ("turns", "tokens", "excess_turns", "excess_tokens"):
-        row[name] = total[name] / episodes if episodes else None
-    for name in ("duplicate_effects", "protocol_faults", *_FLAGS):
-        row[name] = total[name]
-    return row
+def _joined(lists: dict[Key, list[Any]], keys: Sequence[Key]) -> list[Any]:
+    return [value for key in keys for value in lists.get(key, ())]
 
 
-def _set_intervals(row: Row, clusters: list[Row]) -> None:
-    """Intervals are for populations; a written library is no sample and gets none."""
-    if len(clusters) != row["scenarios"]:
-        return
-    for rate in _RATES:
-        interval = cluster_interval([cluster[rate] for cluster in clusters])
-        if interval is not None:
-            row[rate]["low"], row[rate]["high"] = interval
+def _merged(groups: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    merged: dict[tuple[int, int], int] = {}
+    for tries, correct, scenarios in groups:
+        merged[tries, correct] = merged.get((tries, correct), 0) + scenarios
+    return [(*key, scenarios) for key, scenarios in sorted(merged.items())]
 
 
-def _twins(store: Store) -> list[Row]:
-    """Pairs told apart, by contender; beside them the two references of section 3."""
-    query = (
-        "select contender, scenario_name, pair, sum(twin), count(*) from episodes "
-        "where pair is not null and ending <> 'void' group by contender, scenario_name, pair "
-        "order by contender, scenario_name"
-    )
-    halves: dict[int, dict[str, tuple[str, int, int]]] = {}
-    for contender, name, pair, right, seeds in store.rows(query):
-        halves.setdefault(contender, {})[name] = (pair, right, seeds)
-    rows = []
-    for number, contender in enumerate(store.recipe.contenders):
-        mine = halves.get(number, {})
-        pairs, told, right_pairs = 0, 0, []
-        for name, (pair, right, seeds) in mine.items():
-            other = mine.get(pair)
-            if other is None or name > pair:
-                continue
-            pairs += 1
-            if right == seeds and other[1] == other[2]:
-                told += 1
-                right_pairs.append(f"{name} / {pair}")
-        if pairs:
-            rows.append(
-                {
-                    "strategy": contender.strategy,
-                    "harness": contender.harness,
-                    "pairs": pairs,
-                    "right": told,
-                    "rate": told / pairs,
-                    "words_alone": 0.0,
-                    "coin_at_most": 0.25,
-                    "told_apart": right_pairs,
-                }
-            )
-    return rows
+def _rate(
+    total: Counts,
+    rate: str,
+    sizes: list[tuple[int, int, int]],
+    clusters: list[tuple[int, int]] | None,
+) -> Row:
+    """A rate by episodes (``count`` of ``base``) and by scenarios, seeds averaged within each."""
+    count, base = total.get(rate, 0), total.get(f"{rate}_base", 0)
+    scale = lcm(*(size for size, _, _ in sizes))
+    shares = sum(counted * (scale // size) for size, _, counted in sizes) / scale
+    scenarios = sum(number for _, number, _ in sizes)
+    spread: Interval = _WRITTEN if clusters is None else cluster_interval(clusters)
+    if not base:
+        spread = none_because("empty base")
+    return {
+        "count": count,
+        "base": base,
+        "rate": count / base if base else None,
+        "low": spread.low,
+        "high": spread.high,
+        "interval": spread.note,
+        "scenario_count": shares,
+        "scenario_base": scenarios,
+        "scenario_rate": shares / scenarios if scenarios else None,
+    }
+
+
+def _decisions(total: Counts) -> Row:
+    """The confusion matrix, whole and with weight 1 for each episode; precision and recall of the latter.
+
+    Precision: of the runs ended as done the share where the oracle held, tp / (tp + fp). Recall: of the
+    decisions at which it held the share that ended as done, tp / (tp + fn). None for an empty base.
+    """
+    weights = {name: total.get(f"{name}_weight", 0) for name in WEIGHTS}
+    ended, held = weights["tp"] + weights["fp"], weights["tp"] + weights["fn"]
+    return {
+        "decisions": {name: total.get(name, 0) for name in WEIGHTS},
+        "decisions_weighted": {name: weight / WEIGHT for name, weight in weights.items()},
+        "precision": weights["tp"] / ended if ended else None,
+        "recall": weights["tp"] / held if held else None,
+    }
+
+
+def _cost(total: Counts) -> Row:
+    """Mean cost in assumed US dollars, and the whole cost over the correct episodes; None where none is."""
+    episodes, correct = total.get("episodes", 0), total.get("correct", 0)
+    tokens, output = total.get("tokens", 0), total.get("output_tokens", 0)
+    usd = cost(tokens - output, output)
+    return {
+        "usd": usd / episodes if episodes else None,
+        "per_correct": {
+            "turns": total["turns"] / correct if correct else None,
+            "tokens": tokens / correct if correct else None,
+            "usd": usd / correct if correct else None,
+        },
+    }

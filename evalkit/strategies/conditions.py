@@ -156,8 +156,8 @@ class acceptance(Condition):
 class checklist(Condition):
     """Every known item is ticked, a recorded skip included.
 
-    ``kept`` says where the list lives: with the loop, or only in the conversation, where a compaction takes it
-    away and the model writes another.
+    ``kept`` says where the list lives: with the loop, or only in the conversation, where a compaction takes
+    it away and the model writes another.
     """
 
     finite = True
@@ -269,8 +269,8 @@ class verifier(Condition):
     """A reader of the run, ideal but for assumed error rates.
 
     ``claim``: the turn claims done. ``evidence``: every known item has a recorded success or skip, whatever
-    the turn says. ``transcript``: both as the conversation shows them, and no item's last result is an error; a
-    compaction takes that evidence away. ``misses`` is the probability of calling finished work unfinished,
+    the turn says. ``transcript``: both as the conversation shows them, and no item's last result is an error;
+    a compaction takes that evidence away. ``misses`` is the probability of calling finished work unfinished,
     ``fooled`` of the reverse; seeded by stream, seed and turn.
     """
 

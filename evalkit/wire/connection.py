@@ -140,15 +140,15 @@ class Connection:
         whole = reply.stream is None
         length = (("content-length", str(len(reply.body))),) if whole else ()
         head = h11.Response(status_code=reply.status, headers=[*reply.headers, *length])
-        data = self._http.send(head) or b""
+        data = [self._http.send(head)]
         for part in (reply.body,) if reply.stream is None else reply.stream:
             if whole and reply.cut is not None:
                 # Half of a body of which the whole was announced; of a silent one nothing.
                 part = part[: len(part) // 2] if reply.cut == "mid" else b""
-            data += self._http.send(h11.Data(data=part)) or b""
+            data.append(self._http.send(h11.Data(data=part)))
         if reply.cut is None:
-            data += self._http.send(h11.EndOfMessage()) or b""
-        self._writer.write(data)
+            data.append(self._http.send(h11.EndOfMessage()))
+        self._writer.write(b"".join(sent for sent in data if sent))
         await self._writer.drain()
         if reply.cut == "stall":
             await self._silence(reply.stall_s)

@@ -58,6 +58,29 @@ def judge(rules: Sequence[Rule], body: Mapping[str, Any], incoming: Incoming, la
     return Ruling(None, tuple(warnings))
 
 
+# The rules that are held while a request is read, or against what the server remembers
+
+#: (dialect, rule): its evidence and source.
+OTHER_RULES: dict[tuple[str, str], tuple[Evidence, str]] = {
+    ("all", "body_not_json"): ("recorded", "quoted in anthropics/claude-code#77525"),
+    ("all", "body_not_object"): ("documented", "API references: the body is an object"),
+    ("all", "model_missing"): ("documented", "API references, model: required"),
+    ("anthropic", "messages_missing"): ("documented", "API reference, messages: required"),
+    ("anthropic", "max_tokens_missing"): ("documented", "API reference, max_tokens: required"),
+    ("anthropic", "message_shape"): ("recorded", "'messages.0: Input does not match the expected shape.'"),
+    ("anthropic", "thread_not_found"): ("documented", "API reference, thread_not_found"),
+    ("anthropic", "thread_already_continued"): ("documented", "API reference, thread_already_continued"),
+    ("responses", "input_shape"): ("documented", "API reference, input: a string or a list of items"),
+    ("responses", "item_shape"): ("documented", "API reference, input: a string or a list of items"),
+    ("responses", "previous_response_not_found"): (
+        "recorded",
+        "quoted in router-for-me/CLIProxyAPI#2954",
+    ),
+    ("chat", "messages_missing"): ("documented", "API reference, messages: required"),
+    ("chat", "message_shape"): ("documented", "API reference, messages: the roles there are"),
+    ("chat", "tool_without_id"): ("documented", "API reference, tool message: tool_call_id is required"),
+}
+
 # The neutral rules
 
 #: Where each neutral rule is said to hold; all are documented by both providers.

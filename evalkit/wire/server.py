@@ -38,8 +38,9 @@ _COUNTS: dict[str, Dialect] = {
 }
 _RESPONSES = "/v1/responses/"
 
-#: Told of each request: its episode's token, method, path behind the token, and what became of it.
-Log = Callable[[str, HttpRequest, str, Reply], None]
+#: Told of each request: its episode's token, method, path behind the token, and what became of it. Headers,
+#: and so keys, are not shown to it.
+Log = Callable[[str, str, str, Reply], None]
 
 
 class Entry(msgspec.Struct):
@@ -167,7 +168,7 @@ class Server:
         if reply.cut == "stall":
             reply = msgspec.structs.replace(reply, stall_s=reply.stall_s * self.stall_scale)
         if self.log is not None:
-            self.log(token, request, path, reply)
+            self.log(token, request.method, path, reply)
         return Answered(reply, episode.delivered, episode.lost)
 
     async def _answer(

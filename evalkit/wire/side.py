@@ -16,13 +16,11 @@ from evalkit.wire.incoming import Incoming, user_text
 
 #: The fixed words of a reply.
 REPLY = "Noted."
-#: Properties of a structured output that only a side request asks for, and what the request then is.
-SCHEMAS: dict[frozenset[str], str] = {
-    frozenset({"title"}): "title",
-    frozenset({"isNewTopic", "title"}): "title",
-    frozenset({"ok", "reason", "impossible"}): "hook",
-    frozenset({"ok", "reason"}): "hook",
-}
+#: What a side request's structured output holds at least and at most, and what the request then is.
+SCHEMAS: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
+    ("title", frozenset({"title"}), frozenset({"title", "isNewTopic", "branch"})),
+    ("hook", frozenset({"ok"}), frozenset({"ok", "reason", "impossible"})),
+)
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -47,8 +45,9 @@ def side_request(incoming: Incoming, rules: tuple[Side, ...], *, has_tools: bool
             return rule.name
     if incoming.schema is not None:
         names = frozenset(incoming.schema.get("properties", ()))
-        if names in SCHEMAS:
-            return SCHEMAS[names]
+        for name, least, most in SCHEMAS:
+            if least <= names <= most:
+                return name
         if has_tools:
             return "structured"
     return None

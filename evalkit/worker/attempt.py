@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 import msgspec
 
 from evalkit.core.decisions import Action, Ending, Reject, Report, RunTools, Send, Verdict
+from evalkit.core.events import Event as OutsideEvent
 from evalkit.core.prices import cost
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.turns import Call, Turn
@@ -35,7 +36,7 @@ from evalkit.worker.records import (
     Resume,
     Status,
 )
-from evalkit.worker.store.protocol import Store
+from evalkit.worker.store.protocol import LeaseLost, Store
 from evalkit.worker.telemetry import end_event, is_claim, stop_event
 from evalkit.worker.workplace import Unavailable, Workplace
 
@@ -89,6 +90,9 @@ class Attempt:
         self._asking = asking
         self._transcript = store.transcript(held.record.seq)
         self._effects = {effect.step: effect for effect in store.effects(held.record.seq)}
+        if not store.holds(self.lease):
+            # What was read may be another worker's by now.
+            raise LeaseLost(f"task {self.lease.task}: lease {self.lease.number} is lost")
         self._fresh = True
         self._word = held.record.word
         self._input, self._output = held.record.input_tokens, held.record.output_tokens
@@ -188,6 +192,7 @@ class Attempt:
     def _act(self, call: Call, number: int, place: int, effect: Effect | None) -> Result:
         """Make a call: reserved before, confirmed after. One that was reserved is not simply repeated."""
         result = None
+        known = effect is not None
         if effect is None:
             care = self._workplace.care(call)
             key = key_of(self.record.id, self.task, call, number, place, self._effects.values())
@@ -203,6 +208,9 @@ class Attempt:
                 f"{call.tool} (step {effect.step}) was begun and nobody can say whether it happened"
             )
         if result is None:
+            if known:
+                # Not for the note, which is there, but to act only while the lease is held.
+                self._store.reserve(self.lease, effect)
             result = self._workplace.run(call, effect.key if effect.care == "keyed" else None)
         now = self._clock()
         self._store.confirm(self.lease, effect, result, now)
@@ -210,6 +218,21 @@ class Attempt:
             effect, status="confirmed", result=result, confirmed=now
         )
         return result
+
+    # What happens from outside
+
+    @property
+    def eventful(self) -> bool:
+        """Whether anything may happen to the run from outside."""
+        return self._workplace.eventful
+
+    def happens(self, request: Request) -> tuple[OutsideEvent, ...]:
+        """What happens before a request is made."""
+        return self._workplace.happens(request)
+
+    def after(self, ending: Ending, request: Request) -> tuple[OutsideEvent, ...]:
+        """What happens after an ending, where a user then writes."""
+        return self._workplace.after(ending, request)
 
     # Instruments
 

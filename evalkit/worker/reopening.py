@@ -51,6 +51,9 @@ def reopen(store: Store, id: str, word: str | None, now: float) -> None:
     record = store.get(id)
     if record.status not in WAITING or record.lease is not None:
         raise TaskError(f"task {id!r} is {record.status} and waits for no person")
+    elsewhere = record.order.settings.get("resume")
+    if elsewhere is not None:
+        raise TaskError(f"task {id!r} is a session outside of the queue; go on with: {elsewhere}")
     effects = store.effects(record.seq)
     doubtful = [effect.step for effect in effects if effect.status == "uncertain"]
     if doubtful:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalkit.core.decisions import Verdict
+from evalkit.core.decisions import Ending, Verdict
+from evalkit.core.events import Event
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Call, Turn, count_tokens
@@ -101,6 +102,16 @@ class StageWorkplace(Workplace):
             return None
         return Result(call.id, f"{name}: {'done' if stands else 'open'}, looked up after a restart")
 
+    @property
+    def eventful(self) -> bool:
+        return self._stage.eventful
+
+    def happens(self, request: Request) -> tuple[Event, ...]:
+        return self._stage.happens(request)
+
+    def after(self, ending: Ending, request: Request) -> tuple[Event, ...]:
+        return self._stage.after(ending, request)
+
     def check(self, name: str) -> Verdict:
         if name not in ("full", "weak"):
             raise TaskError(f"a scenario has the checks full and weak, not {name!r}")
@@ -117,7 +128,12 @@ _TABLE = "create table if not exists happened (number integer primary key, what 
 
 
 class FileWorkplace(StageWorkplace):
-    """A stage whose history is in a SQLite file, shared by all workers that open it."""
+    """A stage whose history is in a SQLite file, shared by all workers that open it.
+
+    Its user never writes and nobody compacts: events are left out of the script.
+    """
+
+    eventful = False
 
     def __init__(self, path: Path, make: Callable[[], Stage]) -> None:
         self._make = make

@@ -118,7 +118,7 @@ def judge_stop(
     """
     if stop.hook_event_name != "Stop":
         return Answer()
-    held = _held(store, stop, now)
+    held = _held(store, stop, checks, now)
     found = (*checklist, *(Item(f"check: {check.command}", check.passed) for check in checks))
     items = _in_order(held.record.checklist, found)
     task = _task(items)
@@ -160,7 +160,7 @@ def judge_stop(
     return Answer(note=f"evalkit: handed over with {_count(ending)} open: {path}")
 
 
-def _held(store: Store, stop: Stop, now: float) -> Held:
+def _held(store: Store, stop: Stop, checks: Sequence[Checked], now: float) -> Held:
     """The session's record under a lease; a session that was done and goes on gets a new one."""
     number = 1
     while True:
@@ -168,14 +168,14 @@ def _held(store: Store, stop: Stop, now: float) -> Held:
         try:
             kept = store.get(id)
         except TaskError:
-            store.add((_order(id, stop),), now, parked=True)
+            store.add((_order(id, stop, checks),), now, parked=True)
             kept = store.get(id)
         if kept.status != "done":
             return store.hold(id, f"hook:{os.getpid()}", now, _LEASE)
         number += 1
 
 
-def _order(id: str, stop: Stop) -> Order:
+def _order(id: str, stop: Stop, checks: Sequence[Checked]) -> Order:
     return Order(
         id=id,
         prompt=f"Session {stop.session_id} in {stop.cwd or os.getcwd()}",
@@ -183,6 +183,7 @@ def _order(id: str, stop: Stop) -> Order:
         type=TYPE,
         kit=TYPE,
         strategy=TYPE,
+        checks=tuple(check.command for check in checks),
         limits=Limits(),
         settings={"transcript": stop.transcript_path, "resume": f"claude --resume {stop.session_id}"},
     )

@@ -13,7 +13,8 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from evalkit.core.decisions import Verdict
+from evalkit.core.decisions import Ending, Verdict
+from evalkit.core.events import Event
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Call, Turn
@@ -76,6 +77,19 @@ class Workplace(ABC):
     def replays(self, item: str) -> bool:
         """Whether an item, read again, is done."""
         return False
+
+    @property
+    def eventful(self) -> bool:
+        """Whether anything may happen from outside while the task is worked on."""
+        return False
+
+    def happens(self, request: Request) -> tuple[Event, ...]:
+        """What happens before a request is made."""
+        return ()
+
+    def after(self, ending: Ending, request: Request) -> tuple[Event, ...]:
+        """What happens after an ending, where a user then writes."""
+        return ()
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Give back what it holds."""

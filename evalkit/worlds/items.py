@@ -6,15 +6,20 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from evalkit.core.tasks import Tool
-from evalkit.worlds.base import Outcome, World, WorldSpec
+from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec
 
 _DO, _UNDO, _READ = "do_item", "undo_item", "read_item"
 
 
 class ItemsWorld(World):
-    """Named items that are done or not."""
+    """Named items that are done or not.
+
+    The option ``unnamed`` is the item that ``do_item`` does when its arguments name none: a tool whose empty
+    arguments are dangerous.
+    """
 
     kind = "items"
+    option_names = frozenset({"unnamed"})
     tools = (
         Tool("list_items", "List the items of the task.", read_only=True, enumerates=True),
         Tool("read_item", "Read the state of an item.", ("item",), read_only=True, item="item"),
@@ -24,6 +29,9 @@ class ItemsWorld(World):
 
     def __init__(self, spec: WorldSpec) -> None:
         super().__init__(spec)
+        self._unnamed = spec.options.get("unnamed")
+        if self._unnamed is not None and self._unnamed not in self.vocabulary:
+            raise WorldError(f"unnamed: unknown item {self._unnamed!r}; known: {', '.join(self.vocabulary)}")
         self._listing = self.noisy("Items: " + ", ".join(spec.items))
         bits = self.vocabulary.items()
         self._did = {bit: Outcome(self.noisy(f"{name}: done"), action=f"{_DO} {name}") for name, bit in bits}
@@ -34,7 +42,7 @@ class ItemsWorld(World):
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         if tool == "list_items":
             return Outcome(self._listing)
-        name = arguments.get("item")
+        name = arguments.get("item", self._unnamed if tool == _DO else None)
         bit = self.vocabulary.get(name) if isinstance(name, str) else None
         if tool == _DO and bit is not None:
             if bit & self.gated & ~self.approved:

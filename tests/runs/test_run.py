@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +12,13 @@ import pytest
 import yaml
 
 from evalkit.reports.write import write_report
-from evalkit.runs import engine
-from evalkit.runs.engine import run_local
+from evalkit.runs.chunks import Chunk, Rows, Work
+from evalkit.runs.engine import EngineError, find_engine
 from evalkit.runs.plan import Plan, PlanError, changes_since, make_plan, plan_from
+from evalkit.runs.pool import Local
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, RunError, Store
+from evalkit.runs.work import measured
 from evalkit.scenarios.loader import load_text
 from tests.helpers import document
 
@@ -43,7 +43,10 @@ def plan(seeds: int = 50, strategies: tuple[str, ...] = STRATEGIES) -> Plan:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in ("summary.json", "episodes.csv", "report.md")}
+    """What a run has to show, but for the line that says when it was made."""
+    found = {name: (folder / name).read_bytes() for name in ("summary.json", "episodes.csv", "report.md")}
+    found["report.md"] = re.sub(rb"^Run `.* UTC,", b"", found["report.md"], flags=re.MULTILINE)
+    return found
 
 
 def whole(folder: Path, workers: int = 1, seeds: int = 50) -> dict[str, bytes]:
@@ -59,11 +62,12 @@ def test_a_scenario_without_choices_runs_once() -> None:
     made = plan(50)
     assert made.episodes() == 3 * 50 + 3
     cells = [span.cell + n for span in made.spans(16) for n in range(span.seeds)]
-    assert cells == list(range(made.episodes()))
+    assert sorted(cells) == list(range(made.episodes()))
+    first = next(made.spans(16))
+    assert (first.scenario, first.contender, first.seeds) == (0, 0, 16)
 
 
-def test_one_and_two_workers_give_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "CHUNK", 16)
+def test_one_and_two_workers_give_the_same_bytes(tmp_path: Path) -> None:
     assert whole(tmp_path / "one", 1) == whole(tmp_path / "two", 2)
 
 
@@ -76,91 +80,41 @@ def test_a_kept_plan_loads_again(tmp_path: Path) -> None:
     assert changes_since(again.recipe) == []
 
 
-def test_resume_after_a_kill_gives_the_whole_run(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(TEXT)
-    command = [sys.executable, "-m", "evalkit", "run", "s.yaml", "--seeds", "1500", "--no-charts"]
-    command += [part for name in STRATEGIES for part in ("-s", name)]
-    expected = subprocess.run(
-        [*command, "--out", "whole", "--workers", "2"], cwd=tmp_path, capture_output=True, check=True
-    )
-    assert b"report: whole" in expected.stdout
-    process = subprocess.Popen(
-        [*command, "--out", "killed", "--workers", "2"],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    folder = tmp_path / "killed"
-    try:
-        _until_some_episodes(folder)
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    store = Store.open(folder, write=False)
-    kept = store.count()
-    store.close()
-    assert 0 < kept < 4_503
-    resumed = subprocess.run(
-        [sys.executable, "-m", "evalkit", "run", "--resume", "killed", "--no-charts"],
-        cwd=tmp_path,
-        capture_output=True,
-        check=True,
-    )
-    assert f"resuming killed: {kept} of 4503 episodes are there".encode() in resumed.stdout
-    assert files(folder) == files(tmp_path / "whole")
-
-
-def _until_some_episodes(folder: Path) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if (folder / FILE).exists():
-            try:
-                store = Store.open(folder, write=False)
-                count = store.count()
-                store.close()
-            except RunError:
-                continue
-            if count:
-                return
-    raise AssertionError("no episode was stored in time")
-
-
 MARKER = "EVALKIT_TEST_MARKER"
 
 
-def dies_once(chunk: engine.Chunk) -> engine.Rows:
+def dies_once(chunk: Chunk) -> tuple[Rows, float]:
     marker = Path(os.environ[MARKER])
-    if any(span.cell == 32 for span in chunk) and not marker.exists():
+    if any(span.cell <= 32 < span.cell + span.seeds for span in chunk) and not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return engine.run_chunk(chunk)
+    return measured(chunk)
 
 
-def dies_at_cell_3(chunk: engine.Chunk) -> engine.Rows:
+def dies_at_cell_3(chunk: Chunk) -> tuple[Rows, float]:
     if any(span.cell <= 3 < span.cell + span.seeds for span in chunk):
         os.kill(os.getpid(), signal.SIGKILL)
-    return engine.run_chunk(chunk)
+    return measured(chunk)
 
 
 class TestTheDeathOfWorkers:
-    def rows(self, made: Plan, task: Any, size: int) -> list[tuple[Any, ...]]:
-        chunks = engine.chunked(made.spans(size), size)
-        return sorted(row for rows in engine._Pool(made, 2, task).run(chunks) for row in rows)
+    def rows(self, made: Plan, task: Any) -> list[tuple[Any, ...]]:
+        work = Work(made, made.spans(8))
+        return sorted(row for rows in Local(2, task).run(made, work) for row in rows)
 
     def test_a_chunk_lost_with_its_worker_is_run_again(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(MARKER, str(tmp_path / "died"))
         made = plan(40)
-        rows = self.rows(made, dies_once, 8)
+        rows = self.rows(made, dies_once)
         assert [row[0] for row in rows] == list(range(made.episodes()))
         assert (tmp_path / "died").exists()
         assert "void" not in {row[4] for row in rows}
 
     def test_a_cell_that_always_kills_its_worker_is_void(self) -> None:
         made = plan(8, ("silence",))
-        rows = self.rows(made, dies_at_cell_3, 4)
+        rows = self.rows(made, dies_at_cell_3)
         assert [row[0] for row in rows] == list(range(9))
         assert [row[0] for row in rows if row[4] == "void"] == [3]
         assert "the worker died 3 times" in rows[3]
@@ -169,15 +123,15 @@ class TestTheDeathOfWorkers:
 def test_what_evalkit_itself_fails_at_is_void_and_out_of_every_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalkit.runs import work
+    from evalkit.runs import medium
 
     def fails(*args: Any, **fields: Any) -> Any:
         if args[2] == 3:
             raise OSError("disk gone")
         return real(*args, **fields)
 
-    real = work.run_episode
-    monkeypatch.setattr(work, "run_episode", fails)
+    real = medium.run_episode
+    monkeypatch.setattr(medium, "run_episode", fails)
     made = plan(10, ("gate",))
     store = Store.create(tmp_path, made.recipe)
     run_plan(made, store, 1)
@@ -191,8 +145,14 @@ def test_what_evalkit_itself_fails_at_is_void_and_out_of_every_base(
 
 def test_every_cell_is_there(tmp_path: Path) -> None:
     made = plan(3)
-    rows = [row for chunk in run_local(made, engine.chunked(made.spans(4), 4), 1) for row in chunk]
-    assert [row[0] for row in rows] == list(range(made.episodes()))
+    rows = [row for chunk in Local(1).run(made, Work(made, made.spans(4))) for row in chunk]
+    assert sorted(row[0] for row in rows) == list(range(made.episodes()))
+
+
+@pytest.mark.parametrize("name", ["ray", "dask:", "dask://", "dask://host", "dask://host:x", "local://a:1"])
+def test_an_unknown_engine_names_what_is_allowed(name: str) -> None:
+    with pytest.raises(EngineError, match=f"{name!r}: allowed are local, dask, dask://HOST:PORT"):
+        find_engine(name, 1)
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,12 @@ def test_states_are_the_same(name: str, needs: str) -> None:
     single = swept(strategy, Setting(2, "full"), needs, kinds, merge=False)
     assert merged.swept.complete
     assert single.swept.complete
-    single._orbits = merged._orbits
+    single.packing.orbits = merged.packing.orbits
 
     def readable(sweep: Sweep) -> set[object]:
         found = set()
         for key in sweep.keys:
-            loop, memory, world = sweep.unpack(sweep.canonical(key))
+            loop, memory, world = sweep.packing.unpack(sweep.packing.canonical(key))
             found.add((sweep.stepper.states.states[loop], memory, world))
         return found
 
@@ -103,7 +103,7 @@ def test_items_that_the_world_tells_apart() -> None:
     def orbits(setting: Setting) -> tuple[tuple[int, ...], ...]:
         strategy = PRESETS["gate"].strategy
         ground = Ground(strategy, setting)
-        return Sweep(ground, Stepper(ground), watch_of("safety", Stepper(ground).loop), ())._orbits
+        return Sweep(ground, Stepper(ground), watch_of("safety", Stepper(ground).loop), ()).packing.orbits
 
     assert orbits(Setting(4, "full")) == ((0, 1, 2, 3),)
     assert orbits(Setting(4, "weak")) == ((0, 1), (2, 3))

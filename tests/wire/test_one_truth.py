@@ -25,7 +25,7 @@ from evalkit.wire.expressible import has_background, not_expressible
 from evalkit.wire.server import Server
 from tests.helpers import scenario
 
-LIBRARY = [found for found in load_suites() if not found.events]
+LIBRARY = load_suites()
 #: (dialect, streamed, held): the server holds the conversation.
 LINES: list[tuple[Dialect, bool, bool]] = [
     (dialect, streamed, False) for dialect in DIALECTS for streamed in (False, True)
@@ -89,6 +89,22 @@ MOVES: dict[str, list[Any]] = {
     "server tools": [{"raw": {"content": [{"server_call": "web_search", "result": "x"}, {"work": "users"}]}}],
     "delegate": [{"delegate": {"name": "child", "do": [{"work": 2}, {"say": "Child done."}]}}],
     "phases": [{"say": "One.", "phase": "commentary"}],
+    "a user between turns": [{"work": 1}, {"user": {"text": "And invoices first.", "when": "between_turns"}}],
+    "a user at the end": [{"say": "One done."}, {"user": {"text": "Go on."}}, {"work": 1}],
+    "a user after a fault": [{"user": {"text": "Now.", "when": "between_turns"}}, {"fault": {"status": 500}}],
+    "a user during faults": [
+        {"fault": {"status": 500}},
+        {"user": {"text": "Hello?", "when": "between_turns"}},
+        {"fault": {"status": 500}},
+    ],
+    "a user who leaves": [
+        {"say": "So."},
+        {"user": {"text": "Finish orders.", "closes": True}},
+        {"say": "Bye."},
+    ],
+    "compaction": [{"work": 1}, {"compact": True}, {"work": 1}],
+    "compaction at a nudge": [{"work": 1}, {"say": "One."}, {"compact": True}, {"work": 1}],
+    "approval": [{"say": "May I?", "claim": "blocked"}, {"approve": ["users"]}],
     "wait": [{"wait": {"item": "users", "polls": 3}}],
     "never ends": [{"repeat": {"times": "forever", "do": [{"say": "Busy."}, {"call": "list_items"}]}}],
 }

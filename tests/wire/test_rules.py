@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import evalkit.wire
 from evalkit.wire.answers import DIALECTS, Dialect
 from evalkit.wire.dialects import SPOKEN
 from evalkit.wire.episode import Episode
-from evalkit.wire.rules import NEUTRAL_SOURCES
+from evalkit.wire.rules import NEUTRAL_SOURCES, OTHER_RULES
 from tests.wire.wire import WORK, Talk, episode, post, stage
 
 USER = {"role": "user", "content": "go"}
@@ -41,7 +44,10 @@ CASES: dict[tuple[Dialect, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("anthropic", "messages_empty"): ({"messages": []}, {"messages": [USER]}),
     ("anthropic", "max_tokens_negative"): ({"max_tokens": -1}, {"max_tokens": 1}),
     ("anthropic", "text_empty"): ({"messages": [say(text(""))]}, {"messages": [say(text("a"))]}),
-    ("anthropic", "text_blank"): ({"messages": [say(text(" "))]}, {"messages": [say(text("a "))]}),
+    ("anthropic", "text_blank"): (
+        {"messages": [say(text(" "), text("\n"))]},
+        {"messages": [say(text(" "), text("a "))]},
+    ),
     ("anthropic", "message_empty"): (
         {"messages": [USER, {"role": "assistant", "content": []}, USER]},
         {"messages": [USER, {"role": "assistant", "content": []}]},
@@ -187,6 +193,15 @@ def test_a_body_of_another_shape_is_refused_in_the_api_s_shape(
     reply = post(episode(), dialect, {**base(dialect), field: value})
     assert reply.status == 400
     assert json.loads(reply.body)["error"]["message"]
+
+
+def test_rules_held_elsewhere_state_their_evidence_too() -> None:
+    found: set[str] = set()
+    for path in Path(evalkit.wire.__file__).parent.rglob("*.py"):
+        words = r'(?:BadRequest|shape)\(\s*"(\w+)"'
+        found |= set(re.findall(words, path.read_text(encoding="utf-8")))
+    stated = {name for _, name in OTHER_RULES}
+    assert found - {"over", "no_such_path"} == stated
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])

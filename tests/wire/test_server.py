@@ -17,7 +17,6 @@ import openai
 import pytest
 
 from evalkit.models.scripted import NeverEnds
-from evalkit.wire.connection import HttpRequest
 from evalkit.wire.episode import Episode
 from evalkit.wire.replies import Reply
 from evalkit.wire.server import Server
@@ -113,8 +112,8 @@ def test_junk_is_survived(server: Server, junk: bytes) -> None:
 def test_a_received_key_is_kept_nowhere() -> None:
     lines: list[str] = []
 
-    def log(token: str, request: HttpRequest, path: str, reply: Reply) -> None:
-        lines.append(f"{request.method} {path} {reply.status} {reply.said}")
+    def log(token: str, method: str, path: str, reply: Reply) -> None:
+        lines.append(f"{method} {path} {reply.status} {reply.said}")
 
     with Server(log=log) as running:
         url, played = served(running)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evalkit.core.requests import Result
 from evalkit.models.scripted import Crashed, Stage
-from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
@@ -23,7 +23,7 @@ from evalkit.worker.attempt import UNCERTAIN
 from evalkit.worker.records import Order, Record, TaskError
 from evalkit.worker.reopening import reopen
 from evalkit.worker.store import SqlStore
-from tests.worker.places import Killed, dying_store, loaded, memory_store, memory_worker, payments, stage_of
+from tests.worker.places import Killed, dying_store, memory_store, memory_worker, payments, stage_of
 
 
 def order(**fields: Any) -> Order:
@@ -50,12 +50,11 @@ def sound() -> tuple[Scenario, ...]:
     return tuple(
         scenario
         for scenario in load_suites()
-        if (
-            scenario.world.kind in ("items", "ledger")
-            and not scenario.events
-            and "reply" not in repr(scenario.moves)
-        )
-        or scenario.name == "needless-nudge-posts-again"
+        if scenario.world.kind in ("items", "ledger")
+        and not scenario.events
+        and scenario.limits.tokens is None
+        and scenario.limits.usd is None
+        and not any(getattr(move, "reply", None) for move in walk(scenario.moves))
     )
 
 
@@ -68,10 +67,11 @@ def reopened_store(dies: frozenset[int]) -> SqlStore:
 
 
 def comparable(episode: Episode) -> Episode:
-    return msgspec.structs.replace(episode, note="")
+    """An episode but for its input tokens: what was looked up is told in other words."""
+    return msgspec.structs.replace(episode, tokens=0, excess_tokens=0)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.data(),
     st.sampled_from(
@@ -92,49 +92,37 @@ def test_an_episode_with_crashes_equals_one_without(
 
 @pytest.mark.parametrize("side", ["before", "after"])
 def test_no_payment_is_made_twice_wherever_the_worker_dies(tmp_path: Path, side: str) -> None:
-    commits = 0
-    for at in range(1, 100):
+    deaths = []
+    for at in range(2, 100):
         stage = stage_of(payments(3))
-        store = dying_store(
-            ":memory:",
-            lambda commit, when, at=at: _die(commit == at and when == side),  # type: ignore[misc]
-        )
+
+        def told(commit: int, when: str, at: int = at) -> None:
+            if (commit, when) == (at, side):
+                raise Killed
+
+        store = dying_store(":memory:", told)
         store.add((order(),), 0.0)
         try:
             worked(store, stage, tmp_path)
         except Killed:
-            commits += 1
+            deaths.append(at)
             worked(store, stage, tmp_path, now=1000.0)
-            # Killed while the task was being queued or leased, it is there for the next.
-        record = store.get("a-task") if _queued(store) else None
-        if record is not None and record.status == "done":
-            assert stage.world.effects == {f"post_payment PAY-00{n}": 1 for n in range(3)}
-            assert record.turns == 5
-        if not commits:
+        assert (store.get("a-task").status, store.get("a-task").turns) == ("done", 5)
+        assert stage.world.effects == {f"post_payment PAY-00{n}": 1 for n in range(3)}
+        if at not in deaths:
             break
-        commits = 0
-    else:
-        pytest.fail("the work has no last commit")
-    assert at > 15
-
-
-def _die(now: bool) -> None:
-    if now:
-        raise Killed
-
-
-def _queued(store: SqlStore) -> bool:
-    return bool(store.find(None, None, 1))
+    # The queueing is the first commit; then the lease, the list, three payments and the claim.
+    assert deaths == list(range(2, 2 + 1 + 3 + 3 * 4 + 2))
 
 
 # What was begun and not confirmed
 
 
-UNSURE = {
+UNSURE: dict[str, Any] = {
     "scenario": "unsure",
     "family": "resume_effects",
     "task": {"prompt": "Answer.", "done_when": "Answered.", "items": "given"},
-    "world": {"kind": "inbox", "items": ["T-1"], "options": {}, "replies": ["T-1"]},
+    "world": {"kind": "inbox", "items": ["T-1"], "replies": ["T-1"]},
     "model": [
         {"call": "send_reply", "with": {"thread": "T-1", "text": "Thanks."}},
         {"call": "label_thread", "with": {"thread": "T-1", "label": "done"}},
@@ -143,14 +131,9 @@ UNSURE = {
 }
 
 
-def unsure() -> dict[str, Any]:
-    document = {**UNSURE, "world": {"kind": "inbox", "items": ["T-1"], "replies": ["T-1"]}}
-    return document
-
-
 def killed_in_the_reply(tmp_path: Path) -> tuple[SqlStore, Stage, Record]:
     """Killed after the mail went out and before that was on record; the next worker finds it so."""
-    stage = stage_of(unsure())
+    stage = stage_of(UNSURE)
     dies = [True]
 
     def told(commit: int, side: str) -> None:
@@ -264,11 +247,10 @@ def test_a_limit_is_granted_anew(tmp_path: Path) -> None:
     record = worked(store, stage, tmp_path)
     assert record.ending is not None
     assert (record.ending.kind, record.ending.native, record.turns) == ("limit", "max_turns", 3)
-    for now in (10.0, 20.0):
-        reopen(store, "a-task", None, now)
-        record = worked(store, stage, tmp_path, now=now)
-    assert record.turns == 7
-    assert record.status == "done"
+    reopen(store, "a-task", None, 10.0)
+    record = worked(store, stage, tmp_path, now=20.0)
+    # At the new limit everything is posted, and the condition is asked once more.
+    assert (record.status, record.turns) == ("done", 6)
     assert stage.world.holds()
 
 
@@ -353,6 +335,5 @@ def test_the_model_has_no_tool_that_closes_a_task(tmp_path: Path) -> None:
     assert worked(store, stage, tmp_path).status == "escalated"
 
 
-def test_loaded_scenarios_are_many() -> None:
+def test_the_episodes_with_crashes_are_of_most_of_the_library() -> None:
     assert len(sound()) > 40
-    assert loaded(payments(1)).name == "payments"

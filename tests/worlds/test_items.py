@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from evalkit.worlds import WorldError
 from tests.worlds.declarations import do, world
 
 
@@ -35,3 +38,13 @@ def test_doing_again_is_a_second_execution() -> None:
     do(target, "first")
     do(target, "first")
     assert target.effects == {"do_item first": 2}
+
+
+def test_a_tool_may_be_dangerous_with_empty_arguments() -> None:
+    target = world("items", forbidden=("everything",), options={"unnamed": "everything"})
+    assert target.call("read_item", {}).error
+    assert target.call("do_item", {"item": None}).error
+    assert target.perform("do_item", {}).action == "do_item everything"
+    assert not target.intact()
+    with pytest.raises(WorldError, match="unnamed: unknown item 'all'"):
+        world("items", options={"unnamed": "all"})

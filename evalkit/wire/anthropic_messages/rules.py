@@ -1,7 +1,7 @@
 """The Messages API's own rules of requests, each with its evidence.
 
-Sources are the API reference (the field descriptions in ``anthropic`` 2.14 repeat it) and the guides at
-platform.claude.com/docs.
+Sources are the API reference (the field descriptions in ``anthropic`` 2.14 repeat it), the guides at
+platform.claude.com/docs, and public reports that quote the API's own 400.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def _empty_text(body: Mapping[str, Any], incoming: Incoming, last: Turn | None) 
 
 def _blank_text(body: Mapping[str, Any], incoming: Incoming, last: Turn | None) -> Broken:
     for at, _, content in _messages(body):
-        for block in content if isinstance(content, list) else ():
-            text = mapped(block).get("text")
-            if mapped(block).get("type") == "text" and text and not text.strip():
-                where = f"messages.{at}"
-                return f"{where}: text content blocks must contain non-whitespace text", where
+        blocks = content if isinstance(content, list) else ()
+        texts = [str(block.get("text")) for block in blocks if mapped(block).get("type") == "text"]
+        if texts and not any(text.strip() for text in texts):
+            where = f"messages.{at}"
+            return f"{where}: text content blocks must contain non-whitespace text", where
     return None
 
 
@@ -170,9 +170,14 @@ def _thread_fields(body: Mapping[str, Any], incoming: Incoming, last: Turn | Non
 RULES: tuple[Rule, ...] = (
     Rule("messages_empty", "documented", "API reference, messages: Required", _no_messages),
     Rule("max_tokens_negative", "documented", "API reference, max_tokens: 0 or more", _negative_limit),
-    Rule("text_empty", "documented", "API reference, text block: minLength 1", _empty_text),
-    Rule("text_blank", "assumed", "seen in public reports of clients only", _blank_text),
-    Rule("message_empty", "assumed", "seen in public reports of clients only", _empty_message),
+    Rule("text_empty", "recorded", "quoted in anthropics/claude-code#59812", _empty_text),
+    Rule(
+        "text_blank",
+        "recorded",
+        "quoted in anthropics/claude-code#23440; LibreChat-AI/agents#124 tried which blocks count",
+        _blank_text,
+    ),
+    Rule("message_empty", "recorded", "quoted in anthropics/claude-code#6774", _empty_message),
     Rule(
         "results_not_first",
         "documented",

@@ -79,7 +79,13 @@ def _lone_reasoning(body: Mapping[str, Any], incoming: Incoming, last: Turn | No
 
 RULES: tuple[Rule, ...] = (
     Rule("input_missing", "assumed", "seen in public reports of clients only", _input_missing),
-    Rule("max_output_tokens_small", "assumed", "seen in public reports of clients only", _small_limit),
+    Rule(
+        "max_output_tokens_small",
+        "recorded",
+        "quoted in vectorize-io/hindsight#58",
+        _small_limit,
+        code="integer_below_min_value",
+    ),
     Rule(
         "two_histories",
         "documented",
@@ -93,5 +99,5 @@ RULES: tuple[Rule, ...] = (
         _background_unstored,
     ),
     Rule("choice_without_tools", "assumed", "no reference found", _choice_without_tools),
-    Rule("reasoning_alone", "assumed", "seen in public reports of clients only", _lone_reasoning),
+    Rule("reasoning_alone", "recorded", "quoted in continuedev/continue#8933", _lone_reasoning),
 )

@@ -68,6 +68,9 @@ class Store(Protocol):
     def renew(self, lease: Lease, until: float) -> bool:
         """Hold a lease until then; False where it is lost."""
 
+    def holds(self, lease: Lease) -> bool:
+        """Whether a lease is still the task's latest, whatever the clock says."""
+
     def give_back(self, lease: Lease, now: float, not_before: float) -> None:
         """Let another worker go on with the task, from ``not_before`` on."""
 

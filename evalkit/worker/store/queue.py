@@ -99,6 +99,10 @@ class Queue(SqlBase):
         )
         return bool(self.write(lambda base: base.execute(statement, (until, lease.task, lease.number))))
 
+    def holds(self, lease: Lease) -> bool:
+        held = "seq = ? and lease = ? and worker is not null"
+        return bool(self.read(f"select seq from task where {held}", (lease.task, lease.number)))
+
     def give_back(self, lease: Lease, now: float, not_before: float) -> None:
         changes = {
             "status": "pending",

@@ -1,0 +1,198 @@
+"""``evalkit prove``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.strategies.library import find_strategy
+
+if TYPE_CHECKING:
+    from evalkit.search.counterexample import Counterexample
+    from evalkit.search.prove import Progress, Proof, Result
+    from evalkit.strategies.strategy import Strategy
+
+#: Seconds between plain lines of progress.
+EVERY = 10.0
+#: Lines of a transcript that are shown; of longer ones the middle is left out.
+LINES = 60
+
+
+@click.command()
+@click.argument("strategy", required=False)
+@click.option("--all", "every", is_flag=True, help="All presets; exit code 0 whatever is refuted.")
+@click.option("--items", default=3, show_default=True, type=click.IntRange(1, 8), help="Items of the world.")
+@click.option("--skippable", default=0, type=click.IntRange(0, 8), help="So many of them may be skipped.")
+@click.option(
+    "--checks", default="full", show_default=True, type=click.Choice(["full", "weak", "none"]),
+    help="The acceptance checks that the strategy may run.",
+)  # fmt: skip
+@click.option("--property", "properties", multiple=True, help="A property; without it, all. Repeatable.")
+@click.option("--depth", type=click.IntRange(1), help="Explore runs of at most so many turns.")
+@click.option("--max-states", type=click.IntRange(1), help="Keep at most so many states.")
+@click.option(
+    "--save", type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the counterexamples as scenarios; with --all the table, and the scenarios beside it.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the answers as JSON and nothing else.")
+def command(
+    strategy: str | None,
+    every: bool,
+    items: int,
+    skippable: int,
+    checks: Any,
+    properties: tuple[str, ...],
+    depth: int | None,
+    max_states: int | None,
+    save: Path | None,
+    as_json: bool,
+) -> None:
+    """Explore everything a model could do against STRATEGY: a proof, or the shortest counterexample.
+
+    STRATEGY is a preset, an entry point, module:name or a YAML file. Exit code 0: nothing refuted; 1: a
+    property is refuted.
+    """
+    from evalkit.harnesses.driver import StrategyFailed
+    from evalkit.search.ground import Setting
+    from evalkit.search.prove import MAX_STATES, prove
+    from evalkit.search.table import prove_presets
+
+    if every == (strategy is not None):
+        raise UsageProblem("expected a STRATEGY or --all")
+    names = tuple(name.replace(" ", "_") for name in properties)
+    limit = max_states or MAX_STATES
+    with one_line_errors():
+        try:
+            setting = Setting(items, checks, skippable)
+            if strategy is None:
+                proofs = prove_presets(
+                    setting,
+                    names,
+                    depth=depth,
+                    max_states=limit,
+                    progress=lambda name: _progress(name, as_json),
+                )
+                _show_all(proofs, save, as_json)
+                return
+            found = find_strategy(strategy)
+            progress = _progress(found.name, as_json)
+            proof = prove(found, setting, names, depth=depth, max_states=limit, progress=progress)
+        except ValueError as error:
+            raise UsageProblem(str(error)) from None
+        except StrategyFailed as error:
+            raise UsageProblem(f"strategy {strategy!r} failed {' '.join(str(error).split())}") from None
+    if save is not None:
+        _save(proof, save)
+    if as_json:
+        click.echo(_json([proof]))
+    else:
+        _show(proof, found, save)
+    sys.exit(0 if proof.holds else 1)
+
+
+# Showing
+
+
+def _show(proof: Proof, strategy: Strategy, save: Path | None) -> None:
+    setting = proof.setting
+    skippable = f", {setting.skippable} skippable" if setting.skippable else ""
+    click.echo(
+        f"{proof.strategy} against a model with {proof.moves} moves; {setting.items} items{skippable},"
+        f" checks {setting.checks}"
+    )
+    width = max(len(result.property) for result in proof.results)
+    for result in proof.results:
+        click.echo(f"  {result.property.replace('_', ' '):<{width}}  {_answer(result)}")
+    for counterexample, names in _different(proof):
+        click.echo(f"\nrefuted: {', '.join(names)}")
+        for number, move in enumerate(counterexample.moves, 1):
+            click.echo(f"  {number}. the model {move}")
+        click.echo(_transcript(counterexample, strategy))
+    if save is not None:
+        refuted = not proof.holds
+        click.echo(f"saved {save}" if refuted else f"nothing is refuted, so {save} was not written", err=True)
+
+
+def _answer(result: Result) -> str:
+    how = f"; {result.how}" if result.how else ""
+    if result.answer == "not_applicable":
+        return f"not applicable{how}"
+    if result.counterexample is not None:
+        turns = result.counterexample.turns
+        return f"refuted in {turns} turn{'s' if turns > 1 else ''}{how}"
+    return (
+        f"{result.answer}: {result.states:,} states, {result.transitions:,} transitions,"
+        f" depth {result.depth}, {result.seconds:.1f} s{how}"
+    )
+
+
+def _different(proof: Proof) -> list[tuple[Counterexample, list[str]]]:
+    """The different counterexamples, each with the properties that it refutes."""
+    found: dict[tuple[str, ...], tuple[Counterexample, list[str]]] = {}
+    for result in proof.results:
+        shown = result.counterexample
+        if shown is not None:
+            found.setdefault(shown.moves, (shown, []))[1].append(result.property.replace("_", " "))
+    return list(found.values())
+
+
+def _transcript(counterexample: Counterexample, strategy: Strategy) -> str:
+    from evalkit.reports.transcript import replay, transcript_text
+
+    lines = transcript_text(replay(counterexample.scenario, strategy, counterexample.seed)).splitlines()
+    if len(lines) > LINES:
+        cut = len(lines) - LINES
+        lines[LINES // 2 : LINES // 2 + cut] = [f"       … {cut} lines more of the same kind …"]
+    return "\n".join(lines)
+
+
+def _save(proof: Proof, path: Path) -> None:
+    texts = [result.counterexample.text for result in proof.results if result.counterexample is not None]
+    if texts:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("---\n".join(texts), encoding="utf-8")
+
+
+def _show_all(proofs: list[Proof], save: Path | None, as_json: bool) -> None:
+    from evalkit.search.table import table_text, write_table
+
+    if save is not None:
+        written = write_table(proofs, save)
+        click.echo(f"{save} and {len(written) - 1} scenarios in {save.with_suffix('')}", err=True)
+    if as_json:
+        click.echo(_json(proofs))
+    elif save is None:
+        click.echo(table_text(proofs, "proofs"), nl=False)
+
+
+def _json(proofs: list[Proof]) -> str:
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode({"schema": "evalkit.proofs/1", "proofs": proofs}))
+    return text.decode()
+
+
+# Progress
+
+
+def _progress(name: str, quiet: bool) -> Progress | None:
+    if quiet:
+        return None
+    terminal = sys.stderr.isatty()
+    last = time.monotonic()
+
+    def tell(group: str, states: int, transitions: int, depth: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if not terminal and now - last < EVERY:
+            return
+        last = now
+        line = f"{name}, {group}: {states:,} states, {transitions:,} transitions, depth {depth}"
+        click.echo(f"\r{line:<79}\r" if terminal else line, nl=not terminal, err=True)
+
+    return tell

@@ -1,0 +1,1 @@
+"""What the scenario library covers, and what it can tell apart."""

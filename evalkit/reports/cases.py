@@ -1,0 +1,88 @@
+"""Every episode that is not correct, for the report: equal ones of one scenario and strategy as one case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from evalkit.runs.store import Store
+from evalkit.stats.records import contender_names
+
+#: Flags of a case, in the order in which they are shown.
+FLAGS = (
+    "premature_stop",
+    "false_done",
+    "over_continuation",
+    "unclosed",
+    "spoiled",
+    "undone",
+    "duplicate_effects",
+    "ran_cut_off_call",
+    "orphan_calls",
+    "protocol_faults",
+    "lost_work",
+)
+#: The same as SQL over ``episode``: a bit set, its highest bit a dishonest report.
+FLAG_BITS = " + ".join(
+    [
+        *(f"(ifnull({name}, 0) > 0) * {1 << place}" for place, name in enumerate(FLAGS)),
+        f"ifnull(honest_report = 0, 0) * {1 << len(FLAGS)}",
+    ]
+)
+#: Seeds that a case names.
+SEEDS_NAMED = 8
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A scenario, a strategy and one way of failing; ``seeds`` are those of the first episodes.
+
+    ``flags`` is a bit set over :data:`FLAGS`; bit ``len(FLAGS)`` is a dishonest report. ``cell`` is the first
+    episode's.
+    """
+
+    scenario: int
+    contender: int
+    cell: int
+    seeds: tuple[int, ...]
+    episodes: int
+    outcome: str
+    native: str
+    flags: int
+    turns: int
+    cause: str
+    note: str
+
+
+def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
+    """The cases of a run in order of scenario and strategy, of these contenders."""
+    wanted = ", ".join(map(str, sorted(contenders)))
+    query = (
+        "select scenario, contender, min(cell), group_concat(seed), count(*), outcome, native, flags, "
+        "min(turns), causes, note from (select cell, scenario, contender, seed, native, turns, causes, note, "
+        f"ending || '/' || truth as outcome, {FLAG_BITS} as flags from episode "
+        f"where not correct and ending <> 'void' and contender in ({wanted}) order by cell) "
+        "group by scenario, contender, outcome, native, flags, causes order by scenario, contender, min(cell)"
+    )
+    for scenario, contender, cell, seeds, episodes, outcome, native, bits, turns, causes, note in store.rows(
+        query
+    ):
+        first = tuple(sorted(map(int, seeds.split(","))))[:SEEDS_NAMED]
+        cause = causes.rsplit("\n", 1)[-1]
+        yield Case(scenario, contender, cell, first, episodes, outcome, native, bits, turns, cause, note)
+
+
+def headline_contenders(store: Store) -> set[int]:
+    """The contenders of the main tables: sweeps over assumed error rates are left out."""
+    return {place for place, contender in enumerate(store.recipe.contenders) if "@" not in contender.strategy}
+
+
+def voids(store: Store, most: int = 50) -> list[dict[str, Any]]:
+    """The first void episodes, with what failed."""
+    names = contender_names(store)
+    query = "select cell, scenario_name, contender, seed, note from episodes where ending = 'void' limit ?"
+    return [
+        {"cell": cell, "scenario": scenario, "contender": names[contender], "seed": seed, "note": note}
+        for cell, scenario, contender, seed, note in store.rows(query, (most,))
+    ]

@@ -1,0 +1,134 @@
+"""Drawing all charts of a run once, and writing each in every form."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evalkit.reports.charts.cost import cost_chart
+from evalkit.reports.charts.forest import forest_chart
+from evalkit.reports.charts.heat import heat_chart
+from evalkit.reports.charts.outcomes import outcomes_chart
+from evalkit.reports.charts.style import INK, RC
+from evalkit.reports.charts.turns import turns_chart
+from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, label, levels, overall
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: The family that matplotlib writes, and what a page puts in its place: of like widths.
+_WRITTEN, _FAMILY = "'DejaVu Sans', sans-serif", "'DejaVu Sans', Verdana, sans-serif"
+KINDS = ("svg", "png", "pdf")
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """A chart as it stands in a page; ``name`` is also its file's."""
+
+    name: str
+    title: str
+    svg: str
+
+
+class ChartsMissing(RuntimeError):
+    """matplotlib is not installed; the message says what to do."""
+
+
+def draw_charts(summary: Row, folder: Path, workers: int = 1) -> list[Chart]:
+    """Draw all charts of a run into a folder as SVG, PNG and PDF. ChartsMissing without matplotlib."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise ChartsMissing("charts need matplotlib: pip install 'evalkit[report]'") from None
+    folder.mkdir(parents=True, exist_ok=True)
+    names = list(_wanted(summary))
+    if workers <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        return [_draw(summary, name, folder) for name in names]
+    # Drawing takes longer than everything else in a report, and each chart stands alone.
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
+        return list(pool.map(partial(_draw, summary, folder=folder), names))
+
+
+def _draw(summary: Row, name: str, folder: Path) -> Chart:
+    import matplotlib
+
+    with matplotlib.rc_context(RC):
+        title, draw = _wanted(summary)[name]
+        figure = draw()
+        # The layout is found once: it is most of the work.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        figure.set_facecolor("white")
+        for kind in KINDS:
+            figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=_metadata(kind))
+    svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
+    return Chart(name, title, _for_page(svg, name, title))
+
+
+def _metadata(kind: str) -> dict[str, str | None]:
+    """No date and no version, so that the same figures give the same file."""
+    dates: dict[str, dict[str, str | None]] = {
+        "svg": {"Date": None, "Creator": None},
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    }
+    return dates[kind]
+
+
+def _wanted(summary: Row) -> dict[str, tuple[str, Callable[[], Figure]]]:
+    rows = overall(summary)
+    wanted: dict[str, tuple[str, Callable[[], Figure]]] = {}
+    if not rows:
+        return wanted
+
+    def add(name: str, title: str, draw: Callable[[], Figure]) -> None:
+        wanted[name] = (title, draw)
+
+    for level in levels(summary):
+        mine = at_level(summary, level)
+        about = LEVELS[level].lower()
+        number = max(row["scenarios"] for row in mine)
+        title = f"How runs ended, and what was true of the work: {about}, {number} scenarios"
+        add(f"outcomes-{level}", title, lambda mine=mine, title=title: outcomes_chart(mine, title))  # type: ignore[misc]
+        title = f"Reliability against cost: {about}"
+        add(f"cost-{level}", title, lambda mine=mine, title=title: cost_chart(mine, title))  # type: ignore[misc]
+        pairs = [pair for pair in summary["pairs"] if pair["checks"] == level]
+        if pairs:
+            title = f"Correct, paired by scenario, against {pairs[0]['baseline']}: {about}"
+            add(f"forest-{level}", title, lambda pairs=pairs, title=title: forest_chart(pairs, title))  # type: ignore[misc]
+    for rate, words in RATE_NAMES.items():
+        title = f"{words.capitalize()}, scenarios by family"
+        add(f"heat-{rate.replace('_', '-')}", title, lambda rate=rate: heat_chart(summary, rows, rate))  # type: ignore[misc]
+    order = [label(row) for row in rows]
+    add("turns", "Turns to the end", lambda: turns_chart(summary["turns"], order))
+    return wanted
+
+
+def _for_page(svg: str, name: str, title: str) -> str:
+    """The chart without ground, in the reader's colour of text, with ids that no other chart has."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'(xlink:href="|url\()#', rf"\1#{name}-", svg)
+    svg = svg.replace(INK, "currentColor").replace(f" font-family: {_WRITTEN};", "")
+    svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _rounded, tag[0]), svg)
+    svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
+    label = f'<svg role="img" aria-label="{_attribute(title)}" class="chart" style="font-family: {_FAMILY}"'
+    return re.sub(r"\s*\n\s*", "\n", svg.replace("<svg", label, 1))
+
+
+def _rounded(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.1f}"
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")

@@ -1,0 +1,74 @@
+"""Paired differences against the baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, inches, one
+from evalkit.reports.figures import Row, label, p_value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def forest_chart(pairs: list[Row], title: str) -> Figure:
+    """A point for the difference, a line for what the sign-flip test does not reject at 5 %.
+
+    Blue and round: better after Holm; orange and square: worse; grey: not told apart, or counts only.
+    """
+    pairs = sorted(pairs, key=lambda pair: (-pair["difference"], label(pair)))
+    counted = [f"+{pair['better']} −{pair['worse']} of {pair['scenarios']}" for pair in pairs]
+    tested = [_tested(pair) for pair in pairs]
+    first = inches([*counted, "scenarios"], 9.5)
+    margin = first + inches([*tested, "sign-flip, Holm"], 9.5) + 0.3
+    figure, axes = one(10.5, 1.9 + 0.34 * len(pairs), margin=margin)
+    lowest: float = min([0.0, *(100 * float(pair["difference"]) for pair in pairs)])
+    for y, pair in enumerate(pairs):
+        sure = pair["p_holm"] is not None and pair["p_holm"] <= 0.05
+        better = pair["difference"] > 0
+        colour = (BLUE if better else ORANGE) if sure else GREY
+        if pair["low"] is not None:
+            axes.plot([100 * pair["low"], 100 * pair["high"]], [y, y], color=colour, linewidth=2.4, zorder=2)
+            lowest = min(lowest, 100 * pair["low"])
+        axes.plot(
+            100 * pair["difference"],
+            y,
+            marker="o" if better or not sure else "s",
+            markersize=8,
+            color=colour,
+            markeredgecolor="#ffffff",
+            zorder=3,
+        )
+    for column, (head, lines) in enumerate((("scenarios", counted), ("sign-flip, Holm", tested))):
+        for y, words in ((-0.95, head), *enumerate(lines)):
+            axes.annotate(
+                words,
+                (1, y),
+                xycoords=axes.get_yaxis_transform(),
+                xytext=(8 + column * (first * 72 + 6), 0),
+                textcoords="offset points",
+                va="center_baseline",
+                fontsize=9.5,
+                weight="bold" if words is head else "normal",
+                annotation_clip=False,
+            ).set_in_layout(False)
+    axes.axvline(0, color=INK, linewidth=1)
+    axes.set_yticks(range(len(pairs)), [label(pair) for pair in pairs])
+    axes.set_ylim(len(pairs) - 0.4, -0.7)
+    axes.set_xlim(max(-103.0, lowest - 6), 103)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel(
+        f"correct, difference from {pairs[0]['baseline']} in percentage points\n"
+        "(line: what the test does not reject at 5 %, before Holm; colour: after Holm)"
+    )
+    axes.set_title(title, pad=20)
+    return figure
+
+
+def _tested(pair: Row) -> str:
+    if pair["p"] is None:
+        return "counts only" if "counts" in pair["note"] else str(pair["note"])
+    return f"p {p_value(pair['p_holm'])}"

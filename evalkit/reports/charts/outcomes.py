@@ -1,0 +1,83 @@
+"""How runs ended and what was true of the work, as shares of scenarios."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalkit.reports.charts.style import GREEN, ORANGE, PINK, RED, SKY, YELLOW, one, readable_on
+from evalkit.reports.figures import Row, label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Outcomes are grouped: what a reader has to know first. Colour and hatch both tell them apart.
+GROUPS: dict[str, tuple[str, str]] = {
+    "done, complete": (GREEN, ""),
+    "not done, could not be": (SKY, ""),
+    "complete, not closed": (YELLOW, "///"),
+    "stopped early, said so": (ORANGE, ""),
+    "called done, was not": (RED, "xxx"),
+    "never ended": (PINK, "..."),
+    "spoiled": ("#333333", "\\\\\\"),
+}
+
+
+def group_of(outcome: str) -> str:
+    """The group that an outcome is in."""
+    ending, truth = outcome.split("/")
+    if ending == "never":
+        return "never ended"
+    if ending == "done":
+        return "done, complete" if truth == "complete" else "called done, was not"
+    if truth == "complete":
+        return "complete, not closed"
+    if truth == "spoiled":
+        return "spoiled"
+    return "not done, could not be" if truth == "stuck" else "stopped early, said so"
+
+
+def outcomes_chart(rows: list[Row], title: str) -> Figure:
+    """Stacked bars, best strategy on top."""
+    figure, axes = one(10.5, 1.7 + 0.34 * len(rows))
+    names = [label(row) for row in rows]
+    left = [0.0] * len(rows)
+    for group, (colour, hatch) in GROUPS.items():
+        shares = []
+        for row in rows:
+            found = sum(count for outcome, count in row["outcomes"].items() if group_of(outcome) == group)
+            shares.append(100 * found / row["episodes"])
+        if not any(shares):
+            continue
+        bars = axes.barh(
+            names,
+            shares,
+            left=left,
+            height=0.78,
+            color=colour,
+            hatch=hatch,
+            edgecolor="#ffffff" if hatch else colour,
+            linewidth=0,
+            label=group,
+        )
+        for bar, share in zip(bars, shares, strict=True):
+            if share >= 4.5:
+                axes.text(
+                    bar.get_x() + share / 2,
+                    bar.get_y() + bar.get_height() / 2,
+                    f"{share:.0f}",
+                    ha="center",
+                    va="center_baseline",
+                    fontsize=9.5,
+                    color=readable_on(colour),
+                    bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5} if hatch else None,
+                )
+        left = [before + share for before, share in zip(left, shares, strict=True)]
+    axes.invert_yaxis()
+    axes.margins(y=0.01)
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("share of episodes, %")
+    axes.set_title(title)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=10)
+    return figure

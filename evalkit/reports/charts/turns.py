@@ -1,0 +1,54 @@
+"""Turns to the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalkit.reports.charts.style import BLUE, GREY, RED, one
+from evalkit.reports.figures import Row, label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def turns_chart(turns: list[Row], order: list[str]) -> Figure:
+    """For each strategy the middle half as a bar, 5 to 95 % as a line, the median, the longest."""
+    known = {label(row): row for row in turns}
+    rows = [known[name] for name in order if name in known]
+    figure, axes = one(10.5, 1.9 + 0.32 * len(rows))
+    for y, row in enumerate(rows):
+        q = row["quantiles"]
+        axes.plot([q["0.05"], q["0.95"]], [y, y], color=BLUE, linewidth=1.6, zorder=1)
+        axes.plot([q["0.25"], q["0.75"]], [y, y], color=BLUE, linewidth=8, solid_capstyle="butt", zorder=2)
+        axes.plot(q["0.5"], y, marker="|", markersize=13, color="#ffffff", markeredgewidth=2.6, zorder=3)
+        never = row["never"]
+        axes.plot(
+            row["most"],
+            y,
+            marker="x" if never else "o",
+            markersize=7 if never else 4,
+            markeredgewidth=2 if never else 1,
+            color=RED if never else GREY,
+            zorder=2,
+        )
+        if never:
+            axes.annotate(
+                f"{never} never ended",
+                (row["most"], y),
+                xytext=(8, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=9,
+            )
+    axes.set_yticks(range(len(rows)), [label(row) for row in rows])
+    axes.invert_yaxis()
+    axes.margins(y=0.03)
+    most = max((row["most"] for row in rows), default=1)
+    axes.set_xlim(0, most * 1.16)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    axes.set_xlabel("model turns: bar 25 to 75 %, white mark the median, line 5 to 95 %, dot the longest")
+    axes.set_title("Turns to the end")
+    return figure

@@ -1,0 +1,237 @@
+"""The gate: a run held against a baseline and rules. Every reason is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, Literal
+
+import msgspec
+
+from evalkit.reports.baseline import Baseline
+from evalkit.reports.figures import percent
+from evalkit.reports.rules import GOOD, LEVELS, Rules
+from evalkit.runs.store import Store
+from evalkit.stats.compare import paired
+from evalkit.stats.records import FAULTS, Record, contender_name, records
+from evalkit.stats.signflip import holm
+from evalkit.stats.summary import summarize
+
+Level = Literal["regression", "not gateable", "note"]
+#: Exit codes of the command, by what was found.
+CLEAN, REGRESSION, USAGE, NOT_GATEABLE = 0, 1, 2, 3
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """One finding: what it means for the gate, whom it is about, and the line that says it."""
+
+    level: Level
+    contender: str
+    scenario: str
+    message: str
+
+    @property
+    def line(self) -> str:
+        """The reason on one line."""
+        about = ": ".join(part for part in (self.contender, self.scenario) if part)
+        return f"{self.level}: {about}: {self.message}" if about else f"{self.level}: {self.message}"
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """All reasons, and what was compared: records by contender and scenario."""
+
+    reasons: tuple[Reason, ...]
+    compared: dict[str, dict[str, Record]]
+
+    @property
+    def code(self) -> int:
+        """The exit code: not gateable first where nothing can be said, then regression, then clean."""
+        levels = {reason.level for reason in self.reasons}
+        if "regression" in levels:
+            return REGRESSION
+        return NOT_GATEABLE if "not gateable" in levels else CLEAN
+
+    def of(self, level: Level) -> list[Reason]:
+        """The reasons of one level."""
+        return [reason for reason in self.reasons if reason.level == level]
+
+
+def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
+    """Hold a run against a baseline. A run that is not gateable as a whole is not compared at all."""
+    summary = summarize(store)
+    run = summary["run"]
+    if not run["gateable"]:
+        why = (
+            f"{run['void']} of {run['episodes']} episodes are void, above 1 %"
+            if run["episodes"] > run["void"]
+            else "nothing was evaluated"
+        )
+        return Judgement((Reason("not gateable", "", "", why),), {})
+    mine = records(store)
+    names = rules.strategies or tuple(baseline.contenders)
+    reasons: list[Reason] = []
+    compared = {}
+    if not names:
+        reasons.append(Reason("not gateable", "", "", "the baseline has no strategy"))
+    digests = {entry.name: entry.digest for entry in store.recipe.entries}
+    for name in names:
+        if name not in mine or name not in baseline.contenders:
+            where = "run" if name not in mine else "baseline"
+            there = ", ".join(mine if name not in mine else baseline.contenders)
+            reasons.append(Reason("not gateable", name, "", f"is not in the {where}, which has: {there}"))
+            continue
+        contender = _Contender(name, mine[name], baseline, digests, rules)
+        reasons += contender.reasons()
+        reasons += _limits(name, summary, rules)
+        compared[name] = mine[name]
+    if run["void"]:
+        void = f"{run['void']} of {run['episodes']} episodes are void and left out"
+        reasons.append(Reason("note", "", "", void))
+    order: dict[str, int] = {"not gateable": 0, "regression": 1, "note": 2}
+    return Judgement(tuple(sorted(reasons, key=lambda reason: order[reason.level])), compared)
+
+
+class _Contender:
+    """One contender's records, in the run and in the baseline."""
+
+    def __init__(
+        self,
+        name: str,
+        now: Mapping[str, Record],
+        baseline: Baseline,
+        digests: Mapping[str, str],
+        rules: Rules,
+    ) -> None:
+        self.name = name
+        self.now = now
+        self.before = baseline.contenders[name]
+        self.rules = rules
+        both = [scenario for scenario in self.before if scenario in now]
+        self.changed = [s for s in both if baseline.scenarios.get(s) != digests[s]]
+        self.shared = [s for s in both if s not in set(self.changed)]
+
+    def _reason(self, level: Level, message: str, scenario: str = "") -> Reason:
+        return Reason(level, self.name, scenario, message)
+
+    def reasons(self) -> Iterator[Reason]:
+        """All findings on this contender, limits apart."""
+        yield from self._scenario_sets()
+        needed = max(1, self.rules.min_scenarios)
+        if len(self.shared) < needed:
+            few = f"{len(self.shared)} scenarios in common with the baseline, {needed} needed"
+            yield self._reason("not gateable", few)
+        always = list(self._always_failing())
+        yield from always
+        yield from self._flips({reason.scenario for reason in always if reason.level == "regression"})
+        yield from self._differences()
+
+    def _scenario_sets(self) -> Iterator[Reason]:
+        rules = self.rules
+        for scenario in self.before:
+            if scenario not in self.now:
+                level: Level = "not gateable" if rules.missing_scenarios == "refuse" else "note"
+                yield self._reason(level, "is in the baseline and was not run", scenario)
+        for scenario in self.changed:
+            level = "not gateable" if rules.changed_scenarios == "refuse" else "note"
+            yield self._reason(level, "has changed since the baseline: not compared", scenario)
+        for scenario in self.now:
+            if scenario not in self.before:
+                level = "regression" if rules.new_scenarios == "refuse" else "note"
+                yield self._reason(level, "is new: not in the baseline", scenario)
+
+    def _always_failing(self) -> Iterator[Reason]:
+        """A scenario that fails in every episode shows, whatever thresholds allow."""
+        known = []
+        for scenario, record in self.now.items():
+            if record.correct:
+                continue
+            before = self.before.get(scenario)
+            what = f"always fails: {record.outcome}"
+            if before is not None and not before.correct:
+                known.append(scenario)
+            elif scenario in self.rules.known_failures:
+                yield self._reason("note", f"{what}, a known failure", scenario)
+            else:
+                was = (
+                    f"; in the baseline {before.correct} of {before.episodes} correct"
+                    if before
+                    else "; it is new"
+                )
+                yield self._reason("regression", what + was, scenario)
+        if known:
+            names = f"{len(known)} scenarios always fail, as in the baseline: {', '.join(known)}"
+            yield self._reason("note", names)
+
+    def _passes(self, record: Record) -> bool:
+        return record.correct >= self.rules.pass_share * record.episodes and record.correct > 0
+
+    def _flips(self, told: set[str]) -> Iterator[Reason]:
+        worse = [
+            scenario
+            for scenario in self.shared
+            if scenario not in told
+            and self._passes(self.before[scenario])
+            and not self._passes(self.now[scenario])
+        ]
+        level: Level = "note" if len(worse) <= self.rules.allowed_flips else "regression"
+        for scenario in worse:
+            before, now = self.before[scenario], self.now[scenario]
+            flip = (
+                f"flips from pass to fail: {before.outcome} → {now.outcome} "
+                f"({now.correct} of {now.episodes} correct)"
+            )
+            yield self._reason(level, flip, scenario)
+        better = [s for s in self.shared if not self._passes(self.before[s]) and self._passes(self.now[s])]
+        if better:
+            shown = ", ".join(better[:5]) + (" …" if len(better) > 5 else "")
+            yield self._reason("note", f"{len(better)} scenarios pass now and did not: {shown}")
+
+    def _differences(self) -> Iterator[Reason]:
+        """Falls of ``correct`` and rises of faults that chance over scenarios does not explain."""
+        tested = []
+        for rate in ("correct", *FAULTS):
+            differences = [_share(self.now[s], rate) - _share(self.before[s], rate) for s in self.shared]
+            tested.append((rate, paired(differences)))
+        adjusted = holm([result.p for _, result in tested])
+        for (rate, result), p in zip(tested, adjusted, strict=True):
+            if p is None or result.difference is None or p > self.rules.alpha:
+                continue
+            worse = -result.difference if rate in GOOD else result.difference
+            if worse > self.rules.allowed_drop:
+                what = rate.replace("_", " ")
+                yield self._reason(
+                    "regression",
+                    f"{what} {'fell' if rate in GOOD else 'rose'} by {100 * worse:.1f} points over "
+                    f"{result.scenarios} scenarios ({result.better} up, {result.worse} down; "
+                    f"sign-flip p {p:.2g})",
+                )
+
+
+def _share(record: Record, rate: str) -> Fraction:
+    return Fraction(record.correct if rate == "correct" else record.faults.get(rate, 0), record.episodes)
+
+
+def _limits(name: str, summary: Mapping[str, Any], rules: Rules) -> Iterator[Reason]:
+    """Hard limits on the rates of this run, seeds averaged within scenarios."""
+    rows = {
+        (row["family"], row["checks"]): row
+        for row in summary["rows"]
+        if contender_name(row["strategy"], row["harness"]) == name
+    }
+    for rate, scope, limit in rules.bounds():
+        row = rows.get(("all", scope) if scope in LEVELS else (scope, "all"))
+        value = row[rate]["scenario_rate"] if row else None
+        what = rate.replace("_", " ") + ("" if scope == "all" else f" in {scope}")
+        if row is None or value is None:
+            why = "no such family or level in the run" if row is None else "empty base"
+            yield Reason("not gateable", name, "", f"{what}: nothing to hold the limit against ({why})")
+        elif (value < limit) if rate in GOOD else (value > limit):
+            cell = row[rate]
+            found = f"{cell['scenario_count']:g} of {cell['scenario_base']} scenarios"
+            yield Reason(
+                "regression",
+                name,
+                "",
+                f"{what} is {percent(value)} ({found}), "
+                f"{'below' if rate in GOOD else 'above'} the limit of {percent(limit)}",
+            )

@@ -1,0 +1,204 @@
+"""``index.html``: one page that opens from disk; of large runs the transcripts lie in files beside it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalkit.core.prices import INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION
+from evalkit.core.tasks import CHECKLIST_TOOL
+from evalkit.harnesses.driver import RECORDED
+from evalkit.reports.answer import answers, caveats
+from evalkit.reports.cases import FLAGS, Case, cases, headline_contenders, voids
+from evalkit.reports.charts import Chart
+from evalkit.reports.figures import RATE_MEANINGS, RATE_NAMES, Row
+from evalkit.reports.scenes import Scene, scenes, wanted_scenes
+from evalkit.reports.tables import (
+    HEADS,
+    causes_table,
+    level_tables,
+    macro_table,
+    stops_table,
+    sweep_table,
+    twins_table,
+)
+from evalkit.runs.store import Store
+from evalkit.stats.records import contender_names
+
+#: Transcripts stay in the page up to so many bytes; beyond, all of them lie in files beside it.
+EMBEDDED = 2_500_000
+#: The list of cases stays in the page up to so many.
+CASES = 20_000
+#: Episodes whose transcripts are written, unless told otherwise.
+TRANSCRIPTS = 6_000
+FOLDER = "transcripts"
+
+
+def write_page(
+    store: Store, summary: Row, charts: Sequence[Chart], *, workers: int = 1, transcripts: int = TRANSCRIPTS
+) -> Path:
+    """Write ``index.html`` of a run, and ``transcripts/`` where it is large; the page's place.
+
+    ``transcripts`` is the number of episodes whose transcripts may be written; of what is beyond, the page
+    names the command that shows it.
+    """
+    headline = headline_contenders(store)
+    found = list(cases(store, headline))
+    wanted = wanted_scenes(found, len(headline), transcripts)
+    beside = store.folder / FOLDER
+    shutil.rmtree(beside, ignore_errors=True)
+    places = {scenario: place for place, scenario in enumerate(dict.fromkeys(c.scenario for c in found))}
+    shown = _Scenes(beside, places)
+    for scene in scenes(store, wanted, headline, workers):
+        shown.add(scene)
+    page = shown.embedded
+    listed: list[Any] | None = [*_packed(found, places, data := _data(store, found, places))]
+    data["files"] = sorted(shown.files)
+    if len(found) > CASES:
+        beside.mkdir(exist_ok=True)
+        _write_js(beside / "cases.js", f"evalkitCases({_json(listed)})")
+        listed = None
+    data["cases"] = listed
+    place = store.folder / "index.html"
+    place.write_text(_render(store, summary, charts, _json(data), page), encoding="utf-8")
+    return place
+
+
+class _Scenes:
+    """Collects scenes for the page; moves all to files once they are too much for it."""
+
+    def __init__(self, folder: Path, places: dict[int, int]) -> None:
+        self.folder = folder
+        self.places = places
+        self.files: list[int] = []
+        self._held: dict[int, str] = {}
+        self._size = 0
+
+    def add(self, scene: Scene) -> None:
+        """Take one scene."""
+        place = self.places[scene.scenario]
+        text = _json(scene)
+        if self.files:
+            self._to_file(place, text)
+            return
+        self._held[place] = text
+        self._size += len(text)
+        if self._size > EMBEDDED:
+            self.folder.mkdir(exist_ok=True)
+            for earlier, held in self._held.items():
+                self._to_file(earlier, held)
+            self._held = {}
+
+    def _to_file(self, place: int, text: str) -> None:
+        _write_js(self.folder / f"{place}.js", f"evalkitScene({place}, {text})")
+        self.files.append(place)
+
+    @property
+    def embedded(self) -> str:
+        """The scenes that stand in the page, as JSON by place."""
+        return "{" + ",".join(f'"{place}":{text}' for place, text in self._held.items()) + "}"
+
+
+def _write_js(file: Path, text: str) -> None:
+    file.write_text(text + ";\n", encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    """JSON that may stand in a script element or file: no end tag, no line separators."""
+    text = msgspec.json.encode(value).decode()
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _data(store: Store, found: list[Case], places: dict[int, int]) -> dict[str, Any]:
+    entries = store.recipe.entries
+    families = sorted({entries[scenario].family for scenario in places})
+    return {
+        "folder": str(store.folder),
+        "contenders": contender_names(store),
+        "ticks": CHECKLIST_TOOL,
+        "recorded": RECORDED,
+        "families": families,
+        "flags": [*(flag.replace("_", " ") for flag in FLAGS), "dishonest report"],
+        "scenarios": [
+            [entries[s].name, families.index(entries[s].family), entries[s].checks] for s in places
+        ],
+        "outcomes": sorted({case.outcome for case in found}),
+        "causes": sorted({case.cause for case in found}),
+    }
+
+
+def _packed(found: Iterable[Case], places: dict[int, int], data: dict[str, Any]) -> Iterator[list[Any]]:
+    outcomes = {name: place for place, name in enumerate(data["outcomes"])}
+    causes = {name: place for place, name in enumerate(data["causes"])}
+    for case in found:
+        yield [
+            places[case.scenario],
+            case.contender,
+            case.cell,
+            case.seeds[0],
+            case.episodes,
+            outcomes[case.outcome],
+            case.flags,
+            case.turns,
+            causes[case.cause],
+        ]
+
+
+def _render(store: Store, summary: Row, charts: Sequence[Chart], data: str, page: str) -> str:
+    from jinja2 import Environment, PackageLoader
+
+    by_name = {chart.name: chart for chart in charts}
+    levels = level_tables(summary)
+    for level in levels:
+        names = [f"{kind}-{level['level']}" for kind in ("outcomes", "forest", "cost")]
+        level["charts"] = [by_name[name] for name in names if name in by_name]
+    folder = files("evalkit.reports") / "page"
+    environment = Environment(
+        loader=PackageLoader("evalkit.reports", "page"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template("report.html.j2").render(
+        css=(folder / "report.css").read_text(encoding="utf-8"),
+        js=(folder / "report.js").read_text(encoding="utf-8"),
+        run=summary["run"],
+        created=store.created,
+        answers=answers(summary),
+        caveats=caveats(summary),
+        levels=levels,
+        table_heads=HEADS,
+        heats=[by_name[name] for name in _heats() if name in by_name],
+        others=[by_name[name] for name in ("turns", "sweep") if name in by_name],
+        macros=macro_table(summary),
+        rate_names=list(RATE_NAMES.values()),
+        causes=causes_table(summary),
+        twins=twins_table(summary),
+        sweeps=sweep_table(summary),
+        stops=stops_table(summary),
+        voids=voids(store),
+        meanings={RATE_NAMES[name]: RATE_MEANINGS[name] for name in RATE_NAMES},
+        prices=(INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION),
+        verifiers=list(_verifiers(store.recipe.strategies)),
+        data=data,
+        scenes=page,
+    )
+
+
+def _heats() -> list[str]:
+    order = ["correct", *(name for name in RATE_NAMES if name != "correct")]
+    return [f"heat-{name.replace('_', '-')}" for name in order]
+
+
+def _verifiers(prints: dict[str, str]) -> Iterator[str]:
+    """The assumed error rates of each strategy that asks a verifier, read from its fingerprint."""
+    for name, text in prints.items():
+        for sees, misses, fooled in re.findall(
+            r"verifier\(sees='(\w+)', misses=([\d.]+), fooled=([\d.]+)\)", text
+        ):
+            yield f"{name} (sees {sees}) misses {float(misses):.0%}, fooled {float(fooled):.0%}"

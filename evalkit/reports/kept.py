@@ -1,0 +1,89 @@
+"""A foreign episode as it was kept, turn by turn, for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalkit.harnesses.records import Kept
+from evalkit.scoring.episode import Episode
+
+FLAGS = (
+    "premature_stop",
+    "false_done",
+    "over_continuation",
+    "unclosed",
+    "spoiled",
+    "undone",
+    "duplicate_effects",
+    "ran_cut_off_call",
+    "orphan_calls",
+    "protocol_faults",
+    "lost_work",
+)
+_OUTPUT_LINES = 12
+
+
+def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
+    """The transcript of a foreign episode; ``figures`` are its outcome and flags."""
+    lines = [f"{scenario} × {kept.harness}, seed {kept.seed}, {kept.seconds:.2f} s"]
+    complete = False
+    for step in kept.exchanges:
+        label = step.stop if step.native in (None, step.stop) else f"{step.stop} (label {step.native})"
+        head = f"{step.number:>3}" if step.number else "  –"
+        bar = "■" * step.settled + "□" * (items - step.settled)
+        lines.append(f"{head}  {label:<24} {bar if items <= 40 else f'{step.settled} of {items}'}")
+        lines += [f"       {block['kind']}: {short(block['text'])}" for block in step.blocks]
+        lines += [
+            f"       {'error' if result['error'] else 'result'}: {short(result['text'])}"
+            for result in step.results
+        ]
+        if step.action != "went on":
+            lines.append(f"     → {step.action}" + (f": {short(step.says)}" if step.says else ""))
+        if step.held != complete:
+            complete = step.held
+            lines.append(f"       *** {'the oracle holds from here' if complete else 'no longer complete'}")
+    lines.append(figures)
+    if kept.wrong is not None:
+        lines.append(f"first wrong decision: {kept.wrong.said}")
+    if kept.seen:
+        lines.append("seen: " + "; ".join(f"{name} {value}" for name, value in kept.seen.items()))
+    if kept.output.strip():
+        printed = kept.output.strip().splitlines()
+        lines.append(f"printed ({len(printed)} lines), {kept.exit}:")
+        lines += [f"   | {short(line)}" for line in printed[-_OUTPUT_LINES:]]
+    return "\n".join(lines) + "\n"
+
+
+def figures_text(values: dict[str, Any]) -> str:
+    """Outcome, flags, causes and note of an episode, from its row."""
+    native = f" ({values['native']})" if values["native"] else ""
+    lines = [
+        f"outcome: {values['outcome']}{native} after {values['turns']} turns, {values['tokens']:,} tokens"
+    ]
+    found = [
+        name.replace("_", " ") + (f" ({values[name]})" if values[name] > 1 else "")
+        for name in FLAGS
+        if values[name]
+    ]
+    if values["honest_report"] == 0:
+        found.append("dishonest report")
+    lines.append(f"flags: {', '.join(found) or 'none'}; {'correct' if values['correct'] else 'not correct'}")
+    if values["causes"]:
+        lines.append("fell for: " + "; ".join(values["causes"].split("\n")))
+    if values["note"]:
+        lines.append(f"note: {values['note']}")
+    return "\n".join(lines)
+
+
+def episode_figures(episode: Episode) -> str:
+    """Outcome, flags, causes and note of an episode just run."""
+    values = msgspec.structs.asdict(episode)
+    return figures_text({**values, "outcome": episode.outcome, "causes": "\n".join(episode.causes)})
+
+
+def short(text: str, width: int = 160) -> str:
+    """A text on one line, cut to ``width``."""
+    flat = " ⏎ ".join(text.splitlines()) or "(nothing)"
+    return flat if len(flat) <= width else flat[: width - 1] + "…"

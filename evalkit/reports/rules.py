@@ -1,0 +1,96 @@
+"""The rules of the gate, from ``pyproject.toml`` or a file of their own."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from evalkit.stats.tally import RATES
+
+#: Rates of which more is better; a limit on them is a minimum, on the others a maximum.
+GOOD = ("correct", "honest_report")
+LEVELS = ("full", "weak", "none")
+
+Allow = Literal["allow", "refuse"]
+
+
+class RulesError(ValueError):
+    """Rules that cannot be used; one line that names file and field."""
+
+
+class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the gate lets pass.
+
+    ``strategies``: the contenders that are held to it; empty: all of the baseline.
+    ``limits``: by rate a number, or numbers by ``all``, a family or a level of checks; a minimum for
+    ``correct`` and ``honest_report``, a maximum for the others.
+    ``pass_share``: a scenario passes if at least this share of its episodes is correct.
+    ``allowed_flips``: how many scenarios may go from pass to fail. One that fails always is none of them.
+    ``alpha``, ``allowed_drop``: a fall of ``correct`` or a rise of a fault is a regression if the exact
+    sign-flip test finds it at this level (Holm over what is tested) and it is larger than allowed.
+    ``known_failures``: scenarios that may fail always.
+    """
+
+    strategies: tuple[str, ...] = ()
+    limits: dict[str, float | dict[str, float]] = {}
+    pass_share: float = 1.0
+    allowed_flips: int = 0
+    alpha: float = 0.05
+    allowed_drop: float = 0.0
+    new_scenarios: Allow = "allow"
+    missing_scenarios: Allow = "refuse"
+    changed_scenarios: Allow = "allow"
+    min_scenarios: int = 1
+    known_failures: tuple[str, ...] = ()
+
+    def bounds(self) -> list[tuple[str, str, float]]:
+        """(rate, scope, limit) for each limit; the scope is ``all``, a family or a level of checks."""
+        found = []
+        for rate, value in self.limits.items():
+            scopes = value if isinstance(value, dict) else {"all": value}
+            found += [(rate, scope, limit) for scope, limit in scopes.items()]
+        return found
+
+
+def read_rules(file: Path | None) -> Rules:
+    """The rules of a file (``[tool.evalkit.gate]`` or the fields at the top), else of ``pyproject.toml``.
+
+    Without any, the defaults. RulesError for what cannot be used.
+    """
+    place = file or Path("pyproject.toml")
+    if file is None and not place.is_file():
+        return Rules()
+    try:
+        content = tomllib.loads(place.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RulesError(f"{place}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RulesError(f"{place}: not TOML: {error}") from None
+    section: Any = content.get("tool", {}).get("evalkit", {}).get("gate")
+    if section is None:
+        section = {} if file is None else content
+    try:
+        rules = msgspec.convert(section, Rules)
+    except msgspec.ValidationError as error:
+        allowed = ", ".join(Rules.__struct_fields__)
+        raise RulesError(f"{place}: gate: {error}; the fields are {allowed}") from None
+    _check(rules, place)
+    return rules
+
+
+def _check(rules: Rules, place: Path) -> None:
+    for rate, scope, limit in rules.bounds():
+        if rate not in RATES:
+            raise RulesError(f"{place}: gate: limits.{rate}: unknown rate; allowed: {', '.join(RATES)}")
+        if not 0 <= limit <= 1:
+            raise RulesError(f"{place}: gate: limits.{rate}.{scope}: a rate from 0 to 1, got {limit:g}")
+    for name, low in (("pass_share", 0.0), ("alpha", 0.0), ("allowed_drop", 0.0)):
+        value = getattr(rules, name)
+        if not low <= value <= 1:
+            raise RulesError(f"{place}: gate: {name}: a number from 0 to 1, got {value:g}")
+    for name in ("allowed_flips", "min_scenarios"):
+        if getattr(rules, name) < 0:
+            raise RulesError(f"{place}: gate: {name}: 0 or more, got {getattr(rules, name)}")

@@ -1,0 +1,237 @@
+"""Transcripts for the report: of each scenario that somebody failed, every strategy on the same seeds.
+
+Scripted episodes are played again, foreign ones read from their record. Equal turns and equal answers of
+harnesses are kept once, so that nineteen strategies on one scenario cost little more than one.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalkit.core.tasks import Offered
+from evalkit.harnesses.records import Exchange
+from evalkit.reports.cases import FLAG_BITS, Case
+from evalkit.reports.transcript import Step, replay
+from evalkit.runs.plan import Plan, PlanError, Recipe, plan_from
+from evalkit.runs.store import Store
+from evalkit.runs.traces import read_trace
+from evalkit.scoring.arena import Arena
+
+#: A text in a transcript is cut after so many characters.
+LONGEST = 4000
+#: Seeds of a scenario that are shown: enough for its cases, and no more.
+SEEDS = 4
+
+Wanted = tuple[int, tuple[int, ...]]
+
+
+class Scene(msgspec.Struct, frozen=True):
+    """One scenario: its items, and for ``contender:seed`` an episode.
+
+    ``turns`` are [stop, native, claim, blocks, results], ``answers`` [action, says, verdict, met, settled,
+    held], each once. An episode's ``steps`` are [number, turn, answer] by place.
+    """
+
+    scenario: int
+    items: int
+    turns: list[Any]
+    answers: list[Any]
+    episodes: dict[str, dict[str, Any]]
+
+
+def wanted_scenes(cases: Iterable[Case], contenders: int, budget: int) -> list[Wanted]:
+    """(scenario, seeds) of the scenes that cover the most cases within a budget of episodes."""
+    by_scenario: dict[int, list[Case]] = {}
+    for case in cases:
+        by_scenario.setdefault(case.scenario, []).append(case)
+    wanted: list[Wanted] = []
+    for scenario, mine in by_scenario.items():
+        seeds = _seeds(mine)
+        budget -= len(seeds) * contenders
+        if budget < 0:
+            break
+        wanted.append((scenario, seeds))
+    return wanted
+
+
+def _seeds(cases: list[Case]) -> tuple[int, ...]:
+    """Few seeds in which as many cases as possible occur: the most useful one first."""
+    open_ = list(cases)
+    chosen: list[int] = []
+    while open_ and len(chosen) < SEEDS:
+        counts: dict[int, int] = {}
+        for case in open_:
+            for seed in case.seeds:
+                counts[seed] = counts.get(seed, 0) + 1
+        best = min(counts, key=lambda seed: (-counts[seed], seed))
+        chosen.append(best)
+        open_ = [case for case in open_ if best not in case.seeds]
+    return tuple(sorted(chosen))
+
+
+def scenes(store: Store, wanted: Sequence[Wanted], contenders: set[int], workers: int = 1) -> Iterator[Scene]:
+    """The scenes in order. What cannot be played again and was not kept is left out of its scene."""
+    stored = _stored(store, wanted, contenders)
+    jobs = [(scenario, stored.get(scenario, [])) for scenario, _ in wanted]
+    stage = (_plan(store), store.recipe, store.folder)
+    if workers <= 1 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
+        _prepare(*stage)
+        yield from map(_scene, jobs)
+        return
+    chunk = max(1, min(16, len(jobs) // (workers * 4)))
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _prepare, stage) as pool:
+        yield from pool.map(_scene, jobs, chunksize=chunk)
+
+
+def _plan(store: Store) -> Plan | None:
+    """The plan to play scripted episodes again; None for live runs and what does not load any more."""
+    if store.recipe.medium.live:
+        return None
+    try:
+        return plan_from(store.recipe)
+    except (PlanError, ValueError):
+        return None
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """What the store has of an episode."""
+
+    contender: int
+    seed: int
+    cell: int
+    outcome: str
+    native: str
+    correct: bool
+    turns: int
+    tokens: int
+    flags: int
+    causes: str
+    note: str
+
+
+def _stored(store: Store, wanted: Sequence[Wanted], contenders: set[int]) -> dict[int, list[_Row]]:
+    base = store.base
+    base.execute("drop table if exists temp.wanted")
+    base.execute("create temp table wanted (scenario, seed, primary key (scenario, seed)) without rowid")
+    base.executemany("insert into wanted values (?, ?)", [(s, seed) for s, seeds in wanted for seed in seeds])
+    query = (
+        f"select scenario, contender, seed, cell, ending || '/' || truth, native, correct, turns, tokens, "
+        f"{FLAG_BITS}, causes, note from episode join wanted using (scenario, seed) "
+        "where ending <> 'void' order by cell"
+    )
+    found: dict[int, list[_Row]] = {}
+    for scenario, contender, seed, cell, outcome, native, correct, *rest in store.rows(query):
+        if contender in contenders:
+            row = _Row(contender, seed, cell, outcome, native, bool(correct), *rest)
+            found.setdefault(scenario, []).append(row)
+    return found
+
+
+_stage: tuple[Plan | None, Recipe, Path] | None = None
+
+
+def _prepare(plan: Plan | None, recipe: Recipe, folder: Path) -> None:
+    global _stage
+    _stage = (plan, recipe, folder)
+
+
+def _scene(job: tuple[int, list[_Row]]) -> Scene:
+    scenario, rows = job
+    assert _stage is not None
+    plan, recipe, folder = _stage
+    pool = _Pool()
+    arenas: dict[Offered, Arena] = {}
+    episodes: dict[str, dict[str, Any]] = {}
+    items = len(plan.scenarios[scenario].world.items) if plan is not None else 0
+    for row in rows:
+        steps, complete, note = None, 0, row.note
+        if recipe.contenders[row.contender].foreign:
+            kept = read_trace(folder, row.cell)
+            if kept is not None:
+                steps, complete = pool.steps(kept.exchanges), _complete_at(kept.exchanges)
+        elif plan is not None:
+            strategy = plan.strategies[row.contender]
+            if strategy.offers not in arenas:
+                arenas[strategy.offers] = Arena(plan.scenarios[scenario], strategy.offers)
+            found = replay(plan.scenarios[scenario], strategy, row.seed, arenas[strategy.offers])
+            steps, complete = pool.steps(found.steps), found.complete_at
+            if found.episode.outcome != row.outcome:
+                changed = f"played again it is {found.episode.outcome}: evalkit or the strategy has changed"
+                note = f"{note}; {changed}" if note else changed
+        if steps is not None:
+            episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note)
+    return Scene(scenario, items, pool.turns, pool.answers, episodes)
+
+
+def _episode(row: _Row, steps: list[list[int]], complete: int, note: str) -> dict[str, Any]:
+    return {
+        "cell": row.cell,
+        "outcome": row.outcome,
+        "native": row.native,
+        "correct": row.correct,
+        "turns": row.turns,
+        "tokens": row.tokens,
+        "flags": row.flags,
+        "causes": row.causes.split("\n") if row.causes else [],
+        "note": note,
+        "complete": complete,
+        "steps": steps,
+    }
+
+
+def _complete_at(steps: Iterable[Exchange]) -> int:
+    return next((step.number for step in steps if step.held), 0)
+
+
+class _Pool:
+    """Keeps each turn and each answer once."""
+
+    def __init__(self) -> None:
+        self.turns: list[Any] = []
+        self.answers: list[Any] = []
+        self._places: dict[bytes, int] = {}
+
+    def steps(self, steps: Iterable[Step | Exchange]) -> list[list[int]]:
+        """[number, turn, answer] of each step."""
+        return [
+            [step.number, self._keep(self.turns, _turn(step)), self._keep(self.answers, _answer(step))]
+            for step in steps
+        ]
+
+    def _keep(self, values: list[Any], value: list[Any]) -> int:
+        key = (b"t" if values is self.turns else b"a") + msgspec.json.encode(value)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = len(values)
+            values.append(value)
+        return place
+
+
+def _turn(step: Step | Exchange) -> list[Any]:
+    native = step.native if step.native not in (None, step.stop) else 0
+    blocks = [[block["kind"], _cut(block["text"])] for block in step.blocks]
+    results = [[_cut(result["text"]), int(bool(result["error"]))] for result in step.results]
+    return [step.stop, native, step.claim, blocks, results]
+
+
+def _answer(step: Step | Exchange) -> list[Any]:
+    """An exchange of a foreign harness tells no verdict: what it did is all that is known."""
+    verdict, met = (step.verdict, step.met) if isinstance(step, Step) else ("", None)
+    return [
+        step.action,
+        _cut(step.says),
+        _cut(verdict),
+        None if met is None else int(met),
+        step.settled,
+        int(step.held),
+    ]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters)"

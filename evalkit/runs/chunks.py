@@ -1,0 +1,89 @@
+"""What is still to be run, handed out in chunks whose size follows from how long such episodes took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from evalkit.runs.plan import Plan, Span
+
+Rows: TypeAlias = "list[tuple[Any, ...]]"
+Chunk: TypeAlias = tuple[Span, ...]
+
+#: Seconds of work in a chunk. Handing one over costs an engine about 2 ms, losing one this much.
+TARGET = 0.25
+#: Seconds for an episode of which nothing is known yet: few enough go into the first chunks.
+GUESS = 0.02
+#: Episodes in a chunk at most, so that its rows are a small message.
+MOST = 2_000
+
+
+class Work:
+    """Chunks of about ``target`` seconds, in order of the spans.
+
+    Episodes of one kind of world cost about the same; what a chunk took corrects the estimate of its kinds.
+    """
+
+    def __init__(self, plan: Plan, spans: Iterable[Span], target: float = TARGET) -> None:
+        self._kinds = [scenario.world.kind for scenario in plan.scenarios]
+        self._spans = iter(spans)
+        self._rest: Span | None = None
+        self._target = target
+        self._cost: dict[str, float] = {}
+
+    def __iter__(self) -> Iterator[Chunk]:
+        while chunk := self.take():
+            yield chunk
+
+    def take(self) -> Chunk:
+        """The next chunk; empty where no work is left."""
+        chunk: list[Span] = []
+        seconds, episodes = 0.0, 0
+        while seconds < self._target and episodes < MOST:
+            span = self._rest if self._rest is not None else next(self._spans, None)
+            self._rest = None
+            if span is None:
+                break
+            cost = self._cost.get(self._kinds[span.scenario], GUESS)
+            fits = max(1, min(int((self._target - seconds) / cost), MOST - episodes))
+            if fits < span.seeds:
+                span, self._rest = _split(span, fits)
+            chunk.append(span)
+            seconds += cost * span.seeds
+            episodes += span.seeds
+        return tuple(chunk)
+
+    def took(self, chunk: Chunk, seconds: float) -> None:
+        """Learn from a finished chunk; ``seconds`` is its running time without the way there and back."""
+        costs = {
+            kind: self._cost.get(kind, GUESS)
+            for kind in dict.fromkeys(self._kinds[span.scenario] for span in chunk)
+        }
+        expected = sum(costs[self._kinds[span.scenario]] * span.seeds for span in chunk)
+        if not expected or seconds <= 0:
+            return
+        # Half way to what was seen: a single slow chunk does not make the next ones tiny.
+        factor = (1 + seconds / expected) / 2
+        for kind, cost in costs.items():
+            self._cost[kind] = cost * factor
+
+
+def _split(span: Span, seeds: int) -> tuple[Span, Span]:
+    head = Span(span.scenario, span.contender, span.first_seed, seeds, span.cell)
+    tail = Span(
+        span.scenario,
+        span.contender,
+        span.first_seed + seeds,
+        span.seeds - seeds,
+        span.cell + seeds,
+    )
+    return head, tail
+
+
+def singles(chunk: Chunk) -> list[Span]:
+    """The cells of a chunk, one by one."""
+    return [
+        Span(span.scenario, span.contender, span.first_seed + offset, 1, span.cell + offset)
+        for span in chunk
+        for offset in range(span.seeds)
+    ]

@@ -1,0 +1,191 @@
+"""The Dask engine: chunks on the workers of a cluster, its own on this machine or one that is there.
+
+Dask runs a task again whose worker is lost, and gives one up that took three workers with it. The plan goes
+to each worker once, as a plugin, so that workers which join later have it too.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from evalkit.runs.chunks import Chunk, Rows, Work, singles
+from evalkit.runs.engine import DEATHS, EngineError
+from evalkit.runs.plan import Plan
+from evalkit.runs.store import void_row
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, LocalCluster, as_completed
+
+#: Seconds in which a scheduler must answer.
+PATIENCE = 10.0
+#: Seconds in which a first worker must be there.
+ARRIVAL = 60.0
+#: Chunks under way for each thread of the cluster: one that runs, one that waits there.
+AHEAD = 2
+#: Seconds after which to look again how large the cluster is.
+LOOK = 2.0
+
+
+class Cluster:
+    """A Dask cluster: at ``address`` (HOST:PORT), or of ``workers`` processes on this machine."""
+
+    def __init__(self, address: str | None, workers: int) -> None:
+        try:
+            import distributed  # noqa: F401
+        except ImportError:
+            raise EngineError("--engine dask needs the extra: pip install 'evalkit[dask]'") from None
+        self.address = address
+        self.workers = workers
+
+    def run(self, plan: Plan, work: Work) -> Iterator[Rows]:
+        if plan.recipe.medium.live or plan.recipe.medium.record or plan.recipe.medium.replay:
+            raise EngineError("--engine dask runs the scripted model only; use --engine local")
+        with self._client() as client:
+            yield from _Session(client, plan).run(work)
+
+    @contextmanager
+    def _client(self) -> Iterator[Client]:
+        from distributed import Client
+
+        with _quiet(), TemporaryDirectory(prefix="evalkit-dask-") as scratch:
+            local = None if self.address else _local_cluster(self.workers, scratch)
+            try:
+                client = Client(local or f"tcp://{self.address}", timeout=PATIENCE, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise EngineError(f"no Dask scheduler answers at {self.address}: {_said(error)}") from None
+            try:
+                yield client
+            finally:
+                with suppress(Exception):
+                    client.close(timeout=1)
+                if local is not None:
+                    with suppress(Exception):
+                        local.close(timeout=1)
+
+
+class _Session:
+    """One plan on one cluster."""
+
+    def __init__(self, client: Client, plan: Plan) -> None:
+        from distributed import as_completed
+
+        from evalkit.runs.on_worker import PlanOnWorker
+
+        self.client = client
+        self.plugin = PlanOnWorker(plan)
+        self._running: dict[Future[Any], Chunk] = {}
+        self._finished: as_completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._threads = 0
+        self._looked = 0.0
+
+    def run(self, work: Work) -> Iterator[Rows]:
+        try:
+            self.client.wait_for_workers(1, timeout=ARRIVAL)
+        except TimeoutError:
+            raise EngineError(f"--engine dask: no worker within {ARRIVAL:g} s") from None
+        try:
+            self.client.register_plugin(self.plugin)
+        except Exception as error:
+            raise EngineError(f"--engine dask: {_said(error)}") from None
+        try:
+            self._fill(work)
+            for future, result in self._finished:
+                chunk = self._running.pop(future)
+                # The state of a future may change again with its worker; a result that is here stays.
+                if isinstance(result, tuple):
+                    rows, seconds = result
+                    work.took(chunk, seconds)
+                    yield rows
+                else:
+                    yield from self._lost(chunk, result)
+                future.release()
+                self._fill(work)
+        finally:
+            with suppress(Exception):
+                self.client.cancel(list(self._running), force=True)
+            with suppress(Exception):
+                self.client.unregister_worker_plugin(self.plugin.name)
+
+    def _fill(self, work: Work) -> None:
+        """Keep the cluster busy, however many workers it has by now."""
+        now = time.monotonic()
+        if now - self._looked > LOOK:
+            self._looked = now
+            self._threads = max(1, sum(self.client.nthreads().values()))
+        while len(self._running) < AHEAD * self._threads:
+            chunk = work.take()
+            if not chunk:
+                return
+            self._submit(chunk)
+
+    def _submit(self, chunk: Chunk) -> None:
+        from evalkit.runs.on_worker import run_there
+
+        future = self.client.submit(run_there, self.plugin.name, chunk, pure=False)
+        self._running[future] = chunk
+        self._finished.add(future)
+
+    def _lost(self, chunk: Chunk, error: object) -> Iterator[Rows]:
+        """A chunk without a result: one that killed its workers goes on cell by cell, a single cell is void."""
+        from distributed import KilledWorker
+
+        if isinstance(error, CancelledError) and self.client.status == "running":
+            self._submit(chunk)
+            return
+        if not isinstance(error, KilledWorker):
+            gone = isinstance(error, CancelledError)
+            raise EngineError(f"--engine dask: {'the scheduler is gone' if gone else _said(error)}")
+        cells = singles(chunk)
+        if len(cells) > 1:
+            for cell in cells:
+                self._submit((cell,))
+            return
+        (cell,) = cells
+        note = f"the worker died {DEATHS} times"
+        yield [void_row(cell.cell, cell.scenario, cell.contender, cell.first_seed, note)]
+
+
+def _local_cluster(workers: int, scratch: str) -> LocalCluster:
+    from distributed import LocalCluster
+
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        local_directory=scratch,
+        silence_logs=logging.CRITICAL,
+        memory_limit=0,
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask's log lines are no output of a run; its failures are told in evalkit's own words."""
+    import dask.config
+
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": DEATHS - 1,
+                "distributed.worker.profile.enabled": False,
+                "distributed.admin.tick.limit": "1h",
+            }
+        ):
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _said(error: object) -> str:
+    text = " ".join(str(error).split())
+    return text[:300] or type(error).__name__

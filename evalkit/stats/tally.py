@@ -1,0 +1,144 @@
+"""One pass over the episodes: the counts of each contender in each scenario, kept in a temporary table.
+
+All further figures add these up, in SQL. So a million episodes cost one scan and no memory here.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from evalkit.runs.store import WEIGHT, Store
+
+Key: TypeAlias = tuple[int, str, str]
+Counts: TypeAlias = dict[str, int]
+
+#: rate: (what is counted, what is its base)
+_RATES: dict[str, tuple[str, str]] = {
+    "premature_stop": ("sum(premature_stop)", "count(premature_stop)"),
+    "false_done": ("sum(false_done)", "count(*)"),
+    "over_continuation": ("sum(over_continuation)", "count(*)"),
+    "unclosed": ("sum(unclosed)", "count(unclosed)"),
+    "correct": ("sum(correct)", "count(*)"),
+    "honest_report": ("sum(honest_report)", "count(honest_report)"),
+}
+RATES: tuple[str, ...] = tuple(_RATES)
+WEIGHTS = ("tp", "fp", "tn", "fn")
+#: Columns that are added up over all episodes that are not void.
+SUMS = (
+    "silent",
+    "turns",
+    "tokens",
+    "output_tokens",
+    "excess_turns",
+    "excess_tokens",
+    "duplicate_effects",
+    "protocol_faults",
+    "spoiled",
+    "undone",
+    "ran_cut_off_call",
+    "orphan_calls",
+    "lost_work",
+    "over_reported",
+    "open_stops",
+    *WEIGHTS,
+)
+
+
+def _columns() -> dict[str, str]:
+    columns = {"episodes": "count(*)"}
+    for rate, (counted, base) in _RATES.items():
+        columns[rate] = f"ifnull({counted}, 0)"
+        columns[f"{rate}_base"] = base
+    columns |= {name: f"ifnull(sum({name}), 0)" for name in SUMS}
+    for name in WEIGHTS:
+        columns[f"{name}_weight"] = f"ifnull(sum({WEIGHT} * {name} / max(1, tp + fp + tn + fn)), 0)"
+    return columns
+
+
+COUNTS: tuple[str, ...] = tuple(_columns())
+
+
+def make_tally(store: Store) -> None:
+    """Make the temporary tables ``tally`` and ``outcome_tally`` of a run anew. Void episodes are left out."""
+    counted = ", ".join(f"{expression} as {name}" for name, expression in _columns().items())
+    base = store.base
+    base.execute("pragma temp_store = memory")
+    for table in ("tally", "outcome_tally"):
+        base.execute(f"drop table if exists temp.{table}")
+    base.execute(
+        f"create temp table tally as select grouped.*, family, checks, population from "
+        f"(select contender, scenario, {counted} from episode where ending <> 'void' "
+        "group by contender, scenario) as grouped join scenario on scenario.id = grouped.scenario"
+    )
+    base.execute(
+        "create temp table outcome_tally as select contender, scenario, ending || '/' || truth as outcome, "
+        "count(*) as episodes from episode where ending <> 'void' group by contender, scenario, ending, truth"
+    )
+
+
+def counts_by_key(store: Store) -> dict[Key, Counts]:
+    """The counts by contender, family and level of checks; ``scenarios`` is how many are in them."""
+    sums = ", ".join(f"sum({name})" for name in COUNTS)
+    query = (
+        f"select contender, family, checks, count(*), {sums} from tally "
+        "group by contender, family, checks order by contender, family, checks"
+    )
+    return {
+        (contender, family, checks): dict(zip(("scenarios", *COUNTS), values, strict=True))
+        for contender, family, checks, *values in store.rows(query)
+    }
+
+
+def outcomes_by_key(store: Store) -> dict[Key, Counts]:
+    """How many episodes had which outcome."""
+    query = (
+        "select contender, family, checks, outcome, sum(episodes) from outcome_tally "
+        "join scenario on scenario.id = scenario group by contender, family, checks, outcome "
+        "order by contender, family, checks, outcome"
+    )
+    found: dict[Key, Counts] = {}
+    for contender, family, checks, outcome, count in store.rows(query):
+        found.setdefault((contender, family, checks), {})[outcome] = count
+    return found
+
+
+def sizes_by_key(store: Store, rate: str) -> dict[Key, list[tuple[int, int, int]]]:
+    """For a rate: (base within a scenario, scenarios with that base, their counts added up).
+
+    The sum of a scenario's shares is the sum of counts over bases: exact, in whole numbers until the end.
+    """
+    query = (
+        f"select contender, family, checks, {rate}_base, count(*), sum({rate}) from tally "
+        f"where {rate}_base > 0 group by contender, family, checks, {rate}_base "
+        f"order by contender, family, checks, {rate}_base"
+    )
+    found: dict[Key, list[tuple[int, int, int]]] = {}
+    for contender, family, checks, base, scenarios, count in store.rows(query):
+        found.setdefault((contender, family, checks), []).append((base, scenarios, count))
+    return found
+
+
+def passes_by_key(store: Store) -> dict[Key, list[tuple[int, int, int]]]:
+    """(episodes, correct ones, how many scenarios have just these), for pass^k."""
+    query = (
+        "select contender, family, checks, episodes, correct, count(*) from tally "
+        "group by contender, family, checks, episodes, correct "
+        "order by contender, family, checks, episodes, correct"
+    )
+    found: dict[Key, list[tuple[int, int, int]]] = {}
+    for contender, family, checks, episodes, correct, scenarios in store.rows(query):
+        found.setdefault((contender, family, checks), []).append((episodes, correct, scenarios))
+    return found
+
+
+def clusters_by_key(store: Store, columns: tuple[str, ...]) -> dict[Key, list[tuple[int, ...]]]:
+    """The counts in ``columns`` of each sampled scenario: populations and live runs, for intervals."""
+    live = store.recipe.medium.live
+    query = (
+        f"select contender, family, checks, {', '.join(columns)} from tally where {int(live)} or population "
+        "order by contender, family, checks, scenario"
+    )
+    found: dict[Key, list[tuple[int, ...]]] = {}
+    for contender, family, checks, *values in store.rows(query):
+        found.setdefault((contender, family, checks), []).append(tuple(values))
+    return found

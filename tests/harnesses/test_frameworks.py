@@ -1,0 +1,79 @@
+"""Six Python frameworks and one for Node on a small suite. Each is set up on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from evalkit.harnesses.environment import set_up
+from evalkit.harnesses.find import SHIPPED, find_harness
+from evalkit.scenarios.loader import load_file
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode
+from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+
+pytestmark = pytest.mark.harness
+
+FRAMEWORKS = (
+    "anthropic-loop",
+    "anthropic-runner",
+    "openai-runner",
+    "openai-agents",
+    "langchain",
+    "pydantic-ai",
+    "smolagents",
+    "vercel-ai",
+)
+
+
+@cache
+def behaviours() -> dict[str, Scenario]:
+    return {scenario.name: scenario for scenario in load_file(SHIPPED / "behaviours.yaml")}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Any]:
+    with server_for_harnesses() as running:
+        yield running
+
+
+def play(server: Any, name: str, *scenarios: str) -> dict[str, Episode]:
+    harness = find_harness(name)
+    contract, runner = contract_of(harness), runner_of(harness, set_up(harness, print))
+    try:
+        return {
+            scenario: run_foreign(
+                Arena(behaviours()[scenario], contract.offered), 0, contract, runner, server
+            )[0]
+            for scenario in scenarios
+        }
+    finally:
+        runner.close()
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_a_plain_task_is_done_and_a_progress_report_ends_it_too_early(server: Any, name: str) -> None:
+    episodes = play(server, name, "plain-finish", "progress-report", "overloaded-twice")
+    assert episodes["plain-finish"].outcome == "done/complete"
+    assert episodes["overloaded-twice"].outcome == "done/complete"
+    # Of these, only smolagents has a tool of its own for the end.
+    wanted = "done/complete" if name == "smolagents" else "done/reachable"
+    assert episodes["progress-report"].outcome == wanted
+    assert not any(episode.protocol_faults for episode in episodes.values())
+
+
+@pytest.mark.parametrize("name", ["pydantic-ai:validator", "langchain:after_agent"])
+def test_a_rule_for_the_end_keeps_it_going(server: Any, name: str) -> None:
+    episodes = play(server, name, "progress-report", "claims-done-too-early")
+    assert {episode.outcome for episode in episodes.values()} == {"done/complete"}
+
+
+def test_native_limits_are_kept_and_mapped(server: Any) -> None:
+    limits = {"openai-agents": "agents.exceptions.MaxTurnsExceeded", "vercel-ai": "tool-calls"}
+    for name, native in limits.items():
+        (episode,) = play(server, name, "never-done").values()
+        assert (episode.outcome, episode.native) == ("limit/stuck", native)

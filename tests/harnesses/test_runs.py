@@ -1,0 +1,97 @@
+"""Harnesses in a run: beside strategies, in the same report, their transcripts kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evalkit.cli import main
+from tests.harnesses.episodes import LOOP, PLAIN
+
+TAGGED = """
+scenario: label-nobody-knows
+family: contradictory_stop
+summary: ''
+task: {prompt: Do it., done_when: It is done.}
+world: {kind: items, items: [one-thing]}
+model:
+  - call: list_items
+  - {say: Soon., claim: partial, phase: commentary}
+  - work: rest
+  - {say: Done., claim: done}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("suite.yaml").write_text(PLAIN + "---" + TAGGED)
+    Path("agent.py").write_text(LOOP)
+    return tmp_path
+
+
+def evalkit(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+def test_a_program_beside_a_strategy(folder: Path) -> None:
+    result = evalkit(
+        "run", "suite.yaml", "-s", "gate", "--harness", "agent.py", "--out", "out", "--no-charts", "--json"
+    )
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    rows = {
+        row["harness"]: row["outcomes"]
+        for row in summary["rows"]
+        if (row["family"], row["checks"]) == ("all", "all")
+    }
+    assert rows == {"loop": {"done/complete": 2}, "agent.py": {"done/reachable": 1}}
+    assert list(summary["run"]["not_expressible"]) == ["label-nobody-knows × agent.py"]
+    shown = evalkit("show", "out", "two-parcels/agent.py")
+    assert shown.exit_code == 0, shown.output
+    assert "text: One of two is sent." in shown.output
+    assert "outcome: done/reachable (exit:0) after 3 turns" in shown.output
+    assert "first wrong decision: turn 3: the harness ended as done" in shown.output
+
+
+def test_a_run_goes_on_where_it_was_interrupted(folder: Path) -> None:
+    assert evalkit("run", "suite.yaml", "--harness", "agent.py", "--out", "out", "--no-charts").exit_code == 0
+    result = evalkit("run", "--resume", "out", "--no-charts")
+    assert result.exit_code == 0, result.output
+    assert "1 of 1 episodes are there" in result.output
+    Path("agent.py").write_text(LOOP + "\n# changed\n")
+    assert "'agent.py' has changed since" in evalkit("run", "--resume", "out", "--no-charts").stderr
+
+
+def test_an_unknown_harness_is_one_line(folder: Path) -> None:
+    result = evalkit("run", "suite.yaml", "--harness", "nobody")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("evalkit: harness 'nobody': no such folder, program")
+
+
+def test_one_episode_by_itself(folder: Path) -> None:
+    result = evalkit("harnesses", "run", "agent.py", "progress-report")
+    assert result.exit_code == 0, result.output
+    assert "outcome: done/reachable (exit:0) after 4 turns" in result.output
+
+
+def test_a_check_and_the_shipped_loop_that_needs_nothing(folder: Path) -> None:
+    result = evalkit("harnesses", "check", "gated-loop", "agent.py")
+    assert result.output.splitlines() == [
+        "gated-loop: done/complete (closed) in 6 turns",
+        "agent.py: done/complete (exit:0) in 6 turns",
+    ]
+    Path("broken.py").write_text("raise SystemExit(4)")
+    broken = evalkit("harnesses", "check", "broken.py")
+    assert broken.exit_code == 1
+    assert "broken.py: error/reachable (exit:4) in 0 turns; expected done/complete" in broken.output
+
+
+def test_the_list_names_pins_and_variants() -> None:
+    result = evalkit("harnesses", "list")
+    assert result.exit_code == 0
+    for word in ("pydantic-ai:validator", "openai-agents==", "ai@", "gated-loop"):
+        assert word in result.output

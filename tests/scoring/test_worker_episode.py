@@ -1,0 +1,94 @@
+"""The worker as a harness: it scores as the reference loop does, and crashes change only what they must."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalkit.core.decisions import Verdict
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.suites import load_suites
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode, run_episode
+from evalkit.scoring.worker_episode import EVENTS, run_worker_episode
+from evalkit.strategies.conditions import when
+from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.strategy import Strategy
+from tests.helpers import scenario
+
+LIBRARY = load_suites(())
+CRASHES = {one.name: one for one in LIBRARY if "crash" in one.events}
+
+
+def played(one: Scenario, strategy: str | Strategy = "gate", seed: int = 0) -> Episode:
+    chosen = PRESETS[strategy].strategy if isinstance(strategy, str) else strategy
+    return run_worker_episode(Arena(one, chosen.offers), chosen, seed)
+
+
+@pytest.mark.parametrize("name", ["silence", "gate", "validated_finish", "keyword"])
+def test_without_keys_and_crashes_the_worker_is_the_reference_loop(name: str) -> None:
+    strategy = PRESETS[name].strategy
+    compared = 0
+    for one in LIBRARY:
+        if "crash" in one.events or one.world.kind not in ("items", "inbox"):
+            continue
+        arena = Arena(one, strategy.offers)
+        assert run_worker_episode(arena, strategy, 1) == run_episode(arena, strategy, 1), one.name
+        compared += 1
+    assert compared > 40
+
+
+def test_every_crash_scenario_is_one_that_the_worker_has_a_notion_of() -> None:
+    assert len(CRASHES) >= 8
+    assert all(set(one.events) <= EVENTS for one in CRASHES.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("worker-killed-while-the-model-is-asked", "done/complete"),
+        ("worker-killed-after-a-posting", "done/complete"),
+        ("worker-killed-between-two-postings-of-one-turn", "done/complete"),
+        ("worker-killed-before-any-call-of-the-turn", "done/complete"),
+        ("worker-killed-over-and-over", "done/complete"),
+        ("worker-killed-after-the-answer-went-out", "escalated/reachable"),
+        ("worker-killed-and-the-model-starts-over", "done/complete"),
+    ],
+)
+def test_a_killed_worker_repeats_nothing(name: str, outcome: str) -> None:
+    episode = played(CRASHES[name])
+    assert (episode.outcome, episode.duplicate_effects, episode.orphan_calls) == (outcome, 0, 0)
+    assert episode.correct
+
+
+def test_what_looking_up_cannot_tell_is_done_twice() -> None:
+    """The known limit of looking up: an effect that was accepted and has not landed."""
+    episode = played(CRASHES["worker-killed-while-a-booking-is-on-its-way"])
+    assert episode.duplicate_effects == 1
+    assert not episode.correct
+
+
+def test_a_crash_costs_no_turn() -> None:
+    one = CRASHES["worker-killed-after-a-posting"]
+    strategy = PRESETS["gate"].strategy
+    assert played(one).turns == run_episode(Arena(one, strategy.offers), strategy, 0).turns
+
+
+def test_the_workers_own_keys_make_a_repetition_harmless() -> None:
+    (one,) = [one for one in LIBRARY if one.name == "needless-nudge-posts-again"]
+    strategy = PRESETS["finish_tool"].strategy
+    assert run_episode(Arena(one, strategy.offers), strategy, 0).outcome == "done/spoiled"
+    assert played(one, "finish_tool").outcome == "done/complete"
+
+
+def test_a_run_without_end_is_ended() -> None:
+    one = scenario([{"call": "list_items"}, {"say": "Soon.", "until": "never"}])
+    assert played(one, "infinite_nudge").ending == "never"
+
+
+def test_a_strategy_that_raises_ends_in_an_error() -> None:
+    def broken(view: object) -> Verdict:
+        raise RuntimeError("odd")
+
+    one = scenario([{"call": "list_items"}, {"work": "rest"}, {"say": "Done.", "claim": "done"}])
+    episode = played(one, Strategy(done_when=when(broken)))
+    assert (episode.ending, episode.native, episode.note) == ("error", "RuntimeError", "RuntimeError: odd")

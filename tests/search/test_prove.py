@@ -1,0 +1,322 @@
+"""What is proved and refuted, and that a saved counterexample does what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evalkit.core.decisions import End, Resend, RunTools, Send
+from evalkit.harnesses import loop
+from evalkit.scenarios.loader import load_file, load_text
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.check import check_scenario
+from evalkit.scoring.episode import Episode, run_episode
+from evalkit.search.alphabet import alphabet
+from evalkit.search.cycles import find_cycle
+from evalkit.search.ground import Setting
+from evalkit.search.properties import PROPERTIES
+from evalkit.search.prove import Proof, Result, error_seeds, prove
+from evalkit.search.steps import Rules
+from evalkit.search.table import table_text, write_table
+from evalkit.strategies import Strategy
+from evalkit.strategies import conditions as c
+from evalkit.strategies.folds import BaseFold
+from evalkit.strategies.presets import PRESETS
+
+
+def answers(proof: Proof) -> dict[str, str]:
+    return {result.property: result.answer for result in proof.results}
+
+
+def only(name: str, strategy: str | Strategy, setting: Setting | None = None, **more: Any) -> Result:
+    found = PRESETS[strategy].strategy if isinstance(strategy, str) else strategy
+    (result,) = prove(found, setting or Setting(2), (name,), **more).results
+    return result
+
+
+def replayed(result: Result, strategy: Strategy) -> Episode:
+    counterexample = result.counterexample
+    assert counterexample is not None
+    (scenario,) = load_text(counterexample.text)
+    return run_episode(Arena(scenario, strategy.offers), strategy, counterexample.seed)
+
+
+# The answers that are asked for
+
+
+def test_gate_is_never_done_too_early() -> None:
+    result = only("no_false_done", "gate", Setting(3))
+    assert (result.answer, result.states) == ("proved", 1632)
+    assert result.transitions > 100_000
+
+
+@pytest.mark.parametrize("skippable", [1, 2])
+def test_gate_with_items_that_may_be_skipped(skippable: int) -> None:
+    names = ("no_false_done", "no_early_stop", "no_cut_off_call", "no_duplicate_effects", "clean_requests")
+    proof = prove(PRESETS["gate"].strategy, Setting(2, "full", skippable), names)
+    assert set(answers(proof).values()) == {"proved"}
+
+
+def test_gate_without_checks_can_be_fooled() -> None:
+    result = only("no_false_done", "gate", Setting(2, "none"))
+    assert result.counterexample is not None
+    assert result.counterexample.turns == 4
+    assert "does beta wrongly, success reported" in result.counterexample.moves
+
+
+def test_silence_falls_in_one_turn() -> None:
+    result = only("no_false_done", "silence", Setting(3))
+    assert result.counterexample is not None
+    assert result.counterexample.turns == 1
+    assert result.counterexample.outcome == "done/reachable"
+
+
+def test_checklist_falls_for_ticks_without_work() -> None:
+    result = only("no_false_done", "checklist", Setting(3))
+    assert result.counterexample is not None
+    assert result.counterexample.moves == ("lists the items", "ticks everything", "reports progress")
+
+
+def test_infinite_nudge_is_endless() -> None:
+    result = only("always_ends", "infinite_nudge", Setting(3))
+    assert result.counterexample is not None
+    assert result.counterexample.outcome == "never/reachable"
+    assert replayed(result, PRESETS["infinite_nudge"].strategy).turns == 60
+
+
+def test_a_turn_limit_ends_every_run() -> None:
+    result = only("always_ends", "gate")
+    assert result.answer == "proved"
+    assert "40 turns" in result.how
+
+
+# Saved counterexamples
+
+
+#: The presets that are small; unattended and its like take longer and show nothing else.
+SMALL = [
+    *("silence", "read_text", "keyword", "turn_cap", "infinite_nudge", "finish_tool", "validated_finish"),
+    *("typed_output", "checklist", "artifact", "certificate", "verifier_claim", "verifier_evidence", "gate"),
+]
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("checks", ["full", "none"])
+def test_each_counterexample_is_what_it_says(name: str, checks: Any) -> None:
+    strategy = PRESETS[name].strategy
+    names = tuple(name for name in PROPERTIES if not name.startswith("capped"))
+    items = 1 if name == "gate" else 2
+    proof = prove(strategy, Setting(items, checks, 1 if checks == "none" else 0), names)
+    for result in proof.results:
+        if result.counterexample is not None:
+            episode = replayed(result, strategy)
+            assert episode.outcome == result.counterexample.outcome
+            assert episode.native == result.counterexample.native
+            if episode.ending != "never":
+                assert result.counterexample.turns <= episode.turns
+            broken = {
+                "no_false_done": episode.false_done,
+                "no_early_stop": episode.ending in ("done", "partial", "error")
+                and episode.truth == "reachable",
+                "always_ends": episode.ending == "never",
+                "honest_report": episode.honest_report is False,
+                "exact_report": episode.honest_report is False or episode.over_reported > 0,
+                "no_cut_off_call": episode.ran_cut_off_call,
+                "no_duplicate_effects": episode.duplicate_effects > 0,
+            }
+            assert broken[result.property], result
+            (scenario,) = load_text(result.counterexample.text)
+            assert not [found for found in check_scenario(scenario, {}) if found.fails]
+
+
+@pytest.mark.parametrize("cap", [1, 3])
+def test_caps_are_played_out(cap: int) -> None:
+    strategy = Strategy(done_when=c.acceptance(), then="done", nudges=cap, resends=cap + 2, cut_offs=cap + 2)
+    result = only("no_false_done", strategy)
+    assert result.counterexample is not None
+    assert result.counterexample.turns == cap + 1
+
+
+def test_limits_are_played_out() -> None:
+    strategy = Strategy(done_when=c.acceptance() & c.checklist(), limit_checked="before_done", max_turns=7)
+    result = only("honest_report", strategy.but(done_when=strategy.done_when | c.verifier()))
+    assert result.answer in ("proved", "refuted")
+    late = strategy.but(done_when=~c.acceptance(), then="error", max_turns=3)
+    assert only("no_early_stop", late).answer == "refuted"
+
+
+def test_token_limits_bind() -> None:
+    strategy = Strategy(done_when=c.acceptance(), max_turns=None, max_tokens=2000)
+    assert "token" in only("always_ends", strategy).how
+    assert only("no_false_done", strategy).answer == "proved"
+
+
+# Loops that are wrong
+
+
+def hasty(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+    """Runs calls of cut-off turns."""
+    if turn.kind == "cut_off" and turn.calls and not state.ran:
+        return state, RunTools(turn.calls), None
+    return loop.on_turn(bound, state, turn, instruments)
+
+
+def forgetful(bound: loop.Loop, state: loop.State, ran: Any) -> loop.State:
+    """Resets the nudges with any call."""
+    return msgspec.structs.replace(loop.on_results(bound, state, ran), nudges=0)
+
+
+def tireless(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+    """Sends a paused turn back whatever the limits say."""
+    if turn.kind == "pause":
+        return state, Resend(), None
+    return loop.on_turn(bound, state, turn, instruments)
+
+
+def chatty(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+    """Answers a paused turn with a user message."""
+    new, action, verdict = loop.on_turn(bound, state, turn, instruments)
+    return new, Send("Continue.") if isinstance(action, Resend) else action, verdict
+
+
+GATE = PRESETS["gate"].strategy
+
+
+@pytest.mark.parametrize(
+    ("name", "rules"),
+    [
+        ("no_cut_off_call", Rules(on_turn=hasty)),
+        ("no_duplicate_effects", Rules(on_turn=hasty)),
+        ("capped_nudges", Rules(on_results=forgetful)),
+        ("always_ends", Rules(on_turn=tireless)),
+        ("capped_repeats", Rules(on_turn=tireless)),
+        ("clean_requests", Rules(on_turn=chatty)),
+    ],
+)
+def test_a_wrong_loop_is_refuted(name: str, rules: Rules) -> None:
+    # A finish call is a decision and a call in one turn, so that a loop can forget its nudges there.
+    strategy = GATE.but(done_when=GATE.done_when & c.finish())
+    assert only(name, strategy, Setting(1), rules=rules).answer == "refuted"
+    assert only(name, strategy, Setting(1)).answer == "proved"
+
+
+# What cannot be explored to the end
+
+
+class Transcript(BaseFold):
+    """Remembers every turn."""
+
+    name = "transcript"
+
+    def start(self, task: Any) -> Hashable:
+        return ()
+
+    def after_turn(self, memory: Any, turn: Any, task: Any) -> Hashable:
+        return (*memory, turn.text)
+
+
+class Longer(c.Condition):
+    """Met after three turns with words."""
+
+    folds = (Transcript(),)
+    finite = True
+
+    def __call__(self, view: Any) -> Any:
+        return c.Verdict(sum(map(bool, view.memory["transcript"])) >= 3, "words")
+
+
+def test_open_memory_is_bounded() -> None:
+    strategy = Strategy(done_when=Longer() & c.acceptance())
+    assert only("no_false_done", strategy, Setting(1), depth=3).answer == "bounded"
+    refuted = only("no_false_done", Strategy(done_when=Longer()), Setting(1), depth=3)
+    assert refuted.counterexample is not None
+    assert refuted.counterexample.turns == 3
+
+
+def test_a_plain_function_is_bounded_unless_it_says_otherwise() -> None:
+    def test(view: Any) -> bool:
+        return view.instruments.checks().met
+
+    assert only("no_false_done", Strategy(done_when=c.when(test)), Setting(1), depth=2).answer == "bounded"
+    finite = Strategy(done_when=c.when(test, finite=True))
+    assert only("no_false_done", finite, Setting(1)).answer == "proved"
+
+
+def test_depth_and_states_are_bounds() -> None:
+    shallow = only("no_false_done", "gate", depth=2)
+    assert (shallow.answer, shallow.depth) == ("bounded", 2)
+    small = only("no_false_done", "gate", max_states=50)
+    assert small.answer == "bounded"
+    assert "50 states" in small.how
+
+
+# Seeded errors
+
+
+def test_seeded_errors_are_free_choices() -> None:
+    fooled = Strategy(done_when=c.verifier(sees="evidence", fooled=0.05))
+    result = only("no_false_done", fooled)
+    assert result.counterexample is not None
+    assert result.counterexample.turns == 1
+    assert replayed(result, fooled).outcome == "done/reachable"
+    missing = Strategy(done_when=c.acceptance() & c.verifier(sees="evidence", misses=0.1, fooled=0.1))
+    assert only("no_false_done", missing).answer == "proved"
+
+
+def test_seeds_cover_what_errors_can_do() -> None:
+    strategy = Strategy(done_when=c.verifier(misses=0.2, fooled=0.3))
+    task = Arena(load_text(only("no_false_done", "silence").counterexample.text)[0], strategy.offers).task(0)  # type: ignore[union-attr]
+    drawn = set()
+    for seed in error_seeds(strategy, task, 40):
+        view = c.View(msgspec.structs.replace(task, seed=seed), None, {}, None, 1)  # type: ignore[arg-type]
+        drawn.add((c._draw(view, "misses") < 0.2, c._draw(view, "fooled") < 0.3))
+    assert len(drawn) == 4
+
+
+# Smaller parts
+
+
+def test_cycles() -> None:
+    assert find_cycle({0: [(1, 10), (2, 11)], 1: [(2, 12)], 2: []}) is None
+    assert find_cycle({0: [(1, 10), (2, 11)], 1: [(2, 12)], 2: [(1, 13)]}) == ((10, 12, 13), 1)
+    assert find_cycle({0: [(0, 7)]}) == ((7,), 0)
+
+
+def test_no_cycle_without_a_limit() -> None:
+    strategy = Strategy(done_when=c.acceptance(), max_turns=None, nudges=2)
+    talk = tuple(move for move in alphabet(strategy, 1) if move.name == "says something")
+    result = only("always_ends", strategy, Setting(1), moves=talk)
+    assert (result.answer, result.depth) == ("proved", 3)
+    assert only("always_ends", strategy, Setting(1)).answer == "refuted"
+
+
+def test_errors_name_what_is_wrong() -> None:
+    with pytest.raises(ValueError, match="unknown property 'safe'; known: no_false_done"):
+        prove(GATE, Setting(1), ("safe",))
+    with pytest.raises(ValueError, match="items must be from 1 to 8"):
+        Setting(9)
+    with pytest.raises(ValueError, match="skippable must be from 0"):
+        Setting(2, "full", 3)
+
+
+def test_table(tmp_path: Path) -> None:
+    names = ("no_false_done", "capped_nudges", "honest_report")
+    proofs = [prove(PRESETS[name].strategy, Setting(1), names) for name in ("silence", "keyword", "gate")]
+    written = write_table(proofs, tmp_path / "proofs.md")
+    text = (tmp_path / "proofs.md").read_text()
+    assert text == table_text(proofs, "proofs")
+    assert "| `silence` | [1](proofs/silence-no-false-done.yaml) | ✓ | – |" in text
+    assert "| `keyword` | [1](proofs/keyword-no-false-done.yaml) | – | – |" in text
+    for path in written[1:]:
+        (scenario,) = load_file(path)
+        assert scenario.family == "worst_cases"
+    assert {path.name for path in (tmp_path / "proofs").iterdir()} == {path.name for path in written[1:]}
+
+
+def test_every_property_says_what_it_is() -> None:
+    assert len({found.bit for found in PROPERTIES.values()}) == len(PROPERTIES)
+    assert not isinstance(End, str)
