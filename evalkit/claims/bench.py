@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from evalkit.claims.claim import Number
-from evalkit.core.tasks import Checks
+from evalkit.core.tasks import Checks, Limits
 from evalkit.harnesses.loop import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
@@ -16,6 +16,8 @@ from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
 
 Test = Callable[[Episode], object]
+#: Behind a persona: the population without the limits of its scenario.
+UNLIMITED = ", unlimited"
 
 
 class Bench:
@@ -98,10 +100,14 @@ class Bench:
 
     def sample(self, persona: str, strategy: Strategy | str) -> list[Episode]:
         """The episodes of a population."""
-        scenario = self.populations[persona]
+        scenario = self.populations[persona.removesuffix(UNLIMITED)]
+        if persona.endswith(UNLIMITED):
+            scenario = msgspec.structs.replace(scenario, name=f"{scenario.name}{UNLIMITED}", limits=Limits())
         return [self.episode(scenario, strategy, seed) for seed in range(self.seeds)]
 
-    def mean(self, label: str, persona: str, strategy: Strategy | str, value: Callable[[Episode], float]) -> Number:
+    def mean(
+        self, label: str, persona: str, strategy: Strategy | str, value: Callable[[Episode], float]
+    ) -> Number:
         """A mean over a population."""
         episodes = self.sample(persona, strategy)
         return Number(label, sum(map(value, episodes)) / len(episodes))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from evalkit.claims.bench import Bench, completable, premature
-from evalkit.claims.claim import Claim, Finding, Number
-from evalkit.claims.stopping import FIRST, SECOND
+from collections.abc import Callable
+from itertools import pairwise
+
+from evalkit.claims.bench import UNLIMITED, Bench, completable, premature
+from evalkit.claims.claim import Finding, Number
 from evalkit.core.decisions import Ending
 from evalkit.harnesses.driver import LoopMind, Watcher, drive
 from evalkit.models.scripted import Crashed, Stage
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.scoring.worker_episode import run_worker_episode
 from evalkit.strategies.presets import PRESETS
@@ -20,7 +24,8 @@ def _over(episode: Episode) -> bool:
     return episode.over_continuation
 
 
-def _bounded(bench: Bench) -> Finding:
+def bounded(bench: Bench) -> Finding:
+    """Claim ``continue-but-bounded``."""
     numbers = []
     for cap in (1, 2, 3, None):
         strategy = PRESETS["acceptance"].strategy.but(nudges=cap, max_turns=None)
@@ -41,39 +46,48 @@ def _bounded(bench: Bench) -> Finding:
     return Finding((*numbers, *early), shown)
 
 
-def _three_are_enough(bench: Bench) -> Finding:
-    lost = []
-    for scenario in bench.library:
-        capped = bench.episode(scenario, "acceptance")
-        free = bench.episode(scenario, PRESETS["acceptance"].strategy.but(nudges=8))
-        if capped.premature_stop and not capped.silent and free.truth == "complete":
-            lost.append(scenario)
-    base = [s for s in bench.library if completable(bench.episode(s, "acceptance"))]
-    number = Number("finished with eight nudges and given up after three", len(lost), len(base))
-    note = f"For instance {lost[0].name}." if lost else ""
-    return Finding((number,), not lost, note)
+def three_are_enough(bench: Bench) -> Finding:
+    """Claim ``three-are-enough``."""
+    patient = PRESETS["acceptance"].strategy.but(nudges=8)
+    finished = [s for s in bench.library if bench.episode(s, patient).truth == "complete"]
+    lost = [s for s in finished if bench.episode(s, "acceptance").outcome == "escalated/reachable"]
+    number = Number("finished with eight nudges and given up after three", len(lost), len(finished))
+    return Finding(
+        (number,), not lost, f"Given up too early: {', '.join(s.name for s in lost)}." if lost else ""
+    )
 
 
-def _cost(bench: Bench) -> Finding:
-    endless = bench.share("stuck, infinite_nudge, never ends", "stuck", "infinite_nudge", lambda e: e.ending == "never")
-    held = bench.share("stuck, gate, never ends", "stuck", "gate", lambda e: e.ending == "never")
+def cost(bench: Bench) -> Finding:
+    """Claim ``unbounded-cost``."""
+    population = f"stuck{UNLIMITED}"
+    endless = bench.share("stuck, infinite_nudge, never ends", population, "infinite_nudge", _never)
+    held = bench.share("stuck, gate, never ends", population, "gate", _never)
     tokens = [
-        bench.mean(f"stuck, {name}, tokens a run", "stuck", name, lambda e: float(e.tokens))
+        bench.mean(f"stuck, {name}, tokens a run", population, name, lambda e: float(e.tokens))
         for name in ("infinite_nudge", "gate")
     ]
     shown = endless.above(held) and held.count == 0 and tokens[0].count > tokens[1].count
-    return Finding((endless, held, *tokens), shown, "evalkit's own cap ends what would not end: the true cost has no bound.")
+    note = "evalkit's own cap ends what would not end: the true cost has no bound."
+    return Finding((endless, held, *tokens), shown, note)
 
 
-def _naming(bench: Bench) -> Finding:
-    named = bench.share("names the open items, too early", "progress_reporter", "acceptance", premature, completable)
+def _never(episode: Episode) -> bool:
+    return episode.ending == "never"
+
+
+def naming(bench: Bench) -> Finding:
+    """Claim ``name-the-open-items``."""
+    named = bench.share(
+        "names the open items, too early", "progress_reporter", "acceptance", premature, completable
+    )
     vague = PRESETS["acceptance"].strategy.but(nudge_says="continue")
     says = bench.share("says only to continue, too early", "progress_reporter", vague, premature, completable)
-    note = "The population waits for a name by assumption, after half of its reports; that it helps live models is untested."
+    note = "The population waits for names by assumption; that names help live models is untested."
     return Finding((named, says), says.above(named), note)
 
 
-def _hook_guard(bench: Bench) -> Finding:
+def hook_guard(bench: Bench) -> Finding:
+    """Claim ``hooks-need-a-guard``."""
     guarded = PRESETS["stop_hook"].strategy.but(nudges=None, max_turns=None)
     without = guarded.but(loop_guard=False)
     numbers = (
@@ -86,57 +100,107 @@ def _hook_guard(bench: Bench) -> Finding:
     return Finding((*numbers, let), numbers[1].above(numbers[0]) and numbers[0].count == 0, note)
 
 
-def _honest_exhaustion(bench: Bench) -> Finding:
+def honest_exhaustion(bench: Bench) -> Finding:
+    """Claim ``exhaustion-reports``."""
     found = [s for s in bench.library if s.task.checks == "full"]
     ended = [bench.episode(s, "gate") for s in found]
     given_up = [e for e in ended if e.ending in ("escalated", "limit")]
     open_work = [e for e in given_up if e.truth != "complete"]
-    honest = Number("gate, gave up with work left, and its report names it all", sum(e.honest_report is True for e in open_work), len(open_work))
-    shaped = Number("gate, ended by escalation or limit, with a report", sum(e.honest_report is not None for e in given_up), len(given_up))
+    honest = Number(
+        "gate, gave up with work left, and its report names it all",
+        sum(e.honest_report is True for e in open_work),
+        len(open_work),
+    )
+    shaped = Number(
+        "gate, ended by escalation or limit, with a report",
+        sum(e.honest_report is not None for e in given_up),
+        len(given_up),
+    )
     return Finding((shaped, honest), bool(open_work) and honest.count == honest.base)
 
 
-def _repeated(bench: Bench) -> Finding:
-    found = [s for s in bench.crashes if s.world.kind == "ledger"]
-    strategy = PRESETS["acceptance"].strategy
-    naive = worker = 0
-    for scenario in found:
-        arena = bench.arena(scenario, strategy)
-        naive += bool(run_episode(arena, strategy, 0, run=_replays_the_turn).duplicate_effects)
-        worker += bool(run_worker_episode(arena, strategy, 0).duplicate_effects)
+def _killed(bench: Bench, runs: Callable[[Arena], Episode], scenarios: list[Scenario]) -> list[Episode]:
+    return [runs(bench.arena(scenario, _GATE)) for scenario in scenarios]
+
+
+def _again(arena: Arena) -> Episode:
+    return run_episode(arena, _GATE, 0, run=_executes_the_turn_again)
+
+
+def _anew(arena: Arena) -> Episode:
+    return run_episode(arena, _GATE, 0, run=_begins_anew)
+
+
+def _worker(arena: Arena) -> Episode:
+    return run_worker_episode(arena, _GATE, 0)
+
+
+def repeated(bench: Bench) -> Finding:
+    """Claim ``keys-make-repeats-harmless``."""
+    keyed = [s for s in bench.crashes if s.world.kind == "ledger"]
+    numbers = []
+    for scenarios, where in ((keyed, "tools that take a key"), (bench.crashes, "all tools")):
+        for label, runs in (("executes the turn again", _again), ("begins anew", _anew), ("worker", _worker)):
+            harmed = sum(map(_harmed, _killed(bench, runs, scenarios)))
+            numbers.append(Number(f"{where}, {label}, effects twice or work ruined", harmed, len(scenarios)))
+    again, anew, worker, *_, everywhere = numbers
+    note = ""
+    if everywhere.count:
+        note = "Without a key the worker can only look whether an effect is there, and may look too early."
+    return Finding(tuple(numbers), bool(again.count + anew.count) and worker.count == 0, note)
+
+
+def outlives(bench: Bench) -> Finding:
+    """Claim ``record-outlives-the-process``."""
+    anew, kept = (_killed(bench, runs, bench.crashes) for runs in (_anew, _worker))
     numbers = (
-        Number("killed, the turn executed again without keys, effects twice", naive, len(found)),
-        Number("killed, the durable worker with its keys, effects twice", worker, len(found)),
+        Number("begins anew, correct", sum(e.correct for e in anew), len(anew)),
+        Number("worker with its record, correct", sum(e.correct for e in kept), len(kept)),
     )
-    return Finding(numbers, bool(found) and naive > 0 and worker == 0)
+    return Finding(numbers, numbers[1].above(numbers[0]))
 
 
-def _replays_the_turn(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
-    """A harness that keeps each turn and not what became of its calls: resumed, it executes the turn again."""
+def _executes_the_turn_again(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
+    """A harness that keeps each turn and not what became of its calls."""
+    return _resumed(strategy, stage, watch, keeps_turn=True)
+
+
+def _begins_anew(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
+    """A harness that keeps nothing and asks the model for the next turn."""
+    return _resumed(strategy, stage, watch, keeps_turn=False)
+
+
+def _resumed(strategy: Strategy, stage: Stage, watch: Watcher | None, *, keeps_turn: bool) -> Ending:
     stage.crashes = True
     pending = None
     while True:
         try:
             return drive(LoopMind(strategy, stage.task, stage), stage, pending=pending, watch=watch)
         except Crashed:
-            pending = stage.previous.turn
+            pending = stage.previous.turn if keeps_turn else None
             stage.ran = {}
 
 
-def _nudges_repeat(bench: Bench) -> Finding:
+def nudges_repeat(bench: Bench) -> Finding:
+    """Claim ``continuations-repeat-work``."""
     found = bench.family("resume_effects")
     checked = bench.count("acceptance, an effect twice or work undone", found, "acceptance", _harmed)
     listed = bench.count("checklist, an effect twice or work undone", found, "checklist", _harmed)
-    read = bench.count("verifier_transcript, an effect twice or work undone", found, "verifier_transcript", _harmed)
+    read = bench.count(
+        "verifier_transcript, an effect twice or work undone", found, "verifier_transcript", _harmed
+    )
     shown = listed.above(checked) or read.above(checked)
-    return Finding((checked, listed, read), shown, "A needless nudge is not harmless: what is nudged acts again.")
+    return Finding(
+        (checked, listed, read), shown, "A needless nudge is not harmless: what is nudged acts again."
+    )
 
 
 def _harmed(episode: Episode) -> bool:
     return bool(episode.duplicate_effects or episode.spoiled or episode.undone)
 
 
-def _telemetry(bench: Bench) -> Finding:
+def telemetry(bench: Bench) -> Finding:
+    """Claim ``stop-reasons-lead``."""
     personas = [name for name in bench.populations if name != "mixed"]
     early, open_stops = [], []
     for name in personas:
@@ -147,7 +211,10 @@ def _telemetry(bench: Bench) -> Finding:
     return Finding(
         (
             Number("populations", float(len(personas))),
-            Number("rank correlation of premature stops under silence and text-only stops with open work under the gate", rank),
+            Number(
+                "rank correlation: early stops under silence, text-only stops with open work under the gate",
+                rank,
+            ),
         ),
         rank > 0.5,
         "Over scripted populations; the leading indicator is read from a harness that is not harmed by it.",
@@ -155,7 +222,7 @@ def _telemetry(bench: Bench) -> Finding:
 
 
 def spearman(one: list[float], other: list[float]) -> float:
-    """Spearman's rank correlation, equal values sharing their mean rank; 0 where one of the two is constant."""
+    """Spearman's rank correlation, equal values sharing their mean rank; 0 where one side is constant."""
     first, second = _ranks(one), _ranks(other)
     mean = (len(one) + 1) / 2
     covariance = sum((a - mean) * (b - mean) for a, b in zip(first, second, strict=True))
@@ -168,149 +235,48 @@ def _ranks(values: list[float]) -> list[float]:
     return [ordered.index(value) + (ordered.count(value) + 1) / 2 for value in values]
 
 
-def _small_budget(bench: Bench) -> Finding:
+def small_budget(bench: Bench) -> Finding:
+    """Claim ``small-budgets-stop-early``."""
     numbers = []
     for limit in (150, 400, 1000, 4000):
         strategy = _GATE.but(max_tokens=limit)
         numbers.append(
-            bench.share(f"honest_worker, {limit:,} tokens, unfinished", "honest_worker", strategy, lambda e: e.truth == "reachable")
+            bench.share(
+                f"honest_worker, {limit:,} tokens, unfinished",
+                "honest_worker",
+                strategy,
+                lambda e: e.truth == "reachable",
+            )
         )
-    falls = all(a.rate >= b.rate for a, b in zip(numbers, numbers[1:], strict=False))
+    falls = all(a.rate >= b.rate for a, b in pairwise(numbers))
     return Finding(tuple(numbers), falls and numbers[0].above(numbers[-1]))
 
 
-def _budget_is_another_problem(bench: Bench) -> Finding:
+def budget_is_another_problem(bench: Bench) -> Finding:
+    """Claim ``budgets-cure-no-reports``."""
     limited = PRESETS["silence"].strategy.but(max_tokens=4000)
     plain = bench.share("silence, too early", "progress_reporter", "silence", premature, completable)
-    budget = bench.share("silence with a budget, too early", "progress_reporter", limited, premature, completable)
+    budget = bench.share(
+        "silence with a budget, too early", "progress_reporter", limited, premature, completable
+    )
     return Finding((plain, budget), not plain.above(budget))
 
 
-def _anomalies(bench: Bench) -> Finding:
+def anomalies(bench: Bench) -> Finding:
+    """Claim ``silence-is-an-error``."""
     ended = [bench.episode(scenario, "validated_finish") for scenario in bench.library]
     without = [e for e in ended if e.native != "done_when"]
-    told = Number("ended without an accepted finish call, and not as done", sum(e.ending != "done" for e in without), len(without))
-    unclosed = Number("of these, the work was complete all the same", sum(e.truth == "complete" for e in without), len(without))
-    note = "Detectable is not the same as right: finished work is among the anomalies." if unclosed.count else ""
+    told = Number(
+        "ended without an accepted finish call, and not as done",
+        sum(e.ending != "done" for e in without),
+        len(without),
+    )
+    unclosed = Number(
+        "of these, the work was complete all the same",
+        sum(e.truth == "complete" for e in without),
+        len(without),
+    )
+    note = (
+        "Detectable is not the same as right: finished work is among the anomalies." if unclosed.count else ""
+    )
     return Finding((told, unclosed), bool(without) and told.count == told.base, note)
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "continue-but-bounded",
-        FIRST,
-        "Automatic continuation is to be capped at two or three; without a cap a stuck run goes on for ever.",
-        "A population that gets stuck, under caps of one, two, three and none; beside it what the caps cost a reporting population.",
-        "Without a cap runs go on too long more often than under each cap, and under a cap of three never.",
-        _bounded,
-    ),
-    Claim(
-        "three-are-enough",
-        FIRST,
-        "Two or three continuations are enough before a person is asked.",
-        "The whole library under the checks with three nudges and with eight.",
-        "No run that eight nudges finish is given up after three.",
-        _three_are_enough,
-    ),
-    Claim(
-        "unbounded-cost",
-        FIRST,
-        "Without a ceiling a loop that nudges spends without end.",
-        "The stuck population without any cap and under the gate.",
-        "Some runs never end without a cap, none under the gate, and they cost more tokens.",
-        _cost,
-    ),
-    Claim(
-        "name-the-open-items",
-        FIRST,
-        "A continuation message should name what is open.",
-        "A population of which some reports wait for an item's name; nudges with names and without.",
-        "Without names it stops too early more often, by intervals that do not overlap.",
-        _naming,
-    ),
-    Claim(
-        "hooks-need-a-guard",
-        FIRST,
-        "A Stop hook that would block again for the same reason has to let the stop through, or it loops.",
-        "The stuck population under a checklist hook without other caps, with the guard and without it.",
-        "Without the guard runs go on too long, with it none does.",
-        _hook_guard,
-    ),
-    Claim(
-        "exhaustion-reports",
-        "both seeds",
-        "When the budget is spent the run ends with the same report as ever: what is outstanding, and why.",
-        "Scenarios with full checks that the gate gives up on, or that a limit ends.",
-        "Each that leaves work open names all of it.",
-        _honest_exhaustion,
-    ),
-    Claim(
-        "keys-make-repeats-harmless",
-        FIRST,
-        "Effects that a resumed run may repeat need an idempotency key, so that a repetition does nothing.",
-        "Payments with a harness that is killed: one that executes the kept turn again, and the durable worker.",
-        "The first repeats effects in some scenario, the second in none.",
-        _repeated,
-    ),
-    Claim(
-        "continuations-repeat-work",
-        FIRST,
-        "A continuation without a memory of what was done repeats work, with real effects.",
-        "The family resume_effects under conditions that know the work and under ones that can lose sight of it.",
-        "A condition that loses sight of finished work causes more harm than the checks.",
-        _nudges_repeat,
-    ),
-    Claim(
-        "stop-reasons-lead",
-        FIRST,
-        "Text-only stops with open items are a leading indicator of runs that end too early.",
-        "Over the populations: premature stops under silence against such stops as counted under the gate.",
-        "The rank correlation is above 0.5.",
-        _telemetry,
-    ),
-    Claim(
-        "small-budgets-stop-early",
-        FIRST,
-        "A budget that is too small is itself a cause of partial stops.",
-        "An honest population under the gate with four token limits.",
-        "The larger the limit the fewer unfinished runs, the smallest and the largest apart by intervals that do not overlap.",
-        _small_budget,
-    ),
-    Claim(
-        "budgets-cure-no-reports",
-        FIRST,
-        "A budget answers another problem than reports that end the run.",
-        "The reporting population under silence, with an ample token budget and without.",
-        "The budget lowers the rate of premature stops by no measurable amount.",
-        _budget_is_another_problem,
-    ),
-    Claim(
-        "budgets-make-models-finish-gracefully",
-        FIRST,
-        "An announced task budget helps a model to finish gracefully.",
-        "A scripted model does not read its budget.",
-        "None: this is about models.",
-    ),
-    Claim(
-        "vendor-reports",
-        FIRST,
-        "A model release ends more turns with reports, moves its narration into thinking blocks, and two accounts of it agree.",
-        "evalkit can play such turns; that a release makes them is not its to show.",
-        "None: `evalkit run --model` and `evalkit judge` measure it on live and recorded runs.",
-    ),
-    Claim(
-        "framework-defaults",
-        FIRST,
-        "Framework limits changed between versions, so that a default is no safe ceiling.",
-        "A fact about published versions.",
-        "None here: the harness folders pin versions, and their runs show what those do.",
-    ),
-    Claim(
-        "silence-is-an-error",
-        SECOND,
-        "Silence should be an error and no completion: a run that ends without its finish call is an anomaly one can detect.",
-        "The whole library with a validated finish: runs that ended without an accepted finish call.",
-        "Each of them ended as something other than done.",
-        _anomalies,
-    ),
-)

@@ -24,6 +24,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "strategies": ("evalkit.cli.strategies", "List and show strategies."),
     "cassettes": ("evalkit.cli.cassettes", "List, show and check recordings."),
     "harnesses": ("evalkit.cli.harnesses", "List harnesses, set them up, try them."),
+    "serve": ("evalkit.cli.serve", "Serve a scenario's scripted model to a harness of your own."),
+    "prove": ("evalkit.cli.prove", "Explore everything a model could do against a strategy."),
+    "mutants": ("evalkit.cli.mutants", "Change the reference loop rule by rule: which scenarios catch it?"),
     "doctor": ("evalkit.cli.doctor", "What is installed, what is missing, what to do."),
 }
 

@@ -13,7 +13,9 @@ from evalkit.scenarios.suites import load_suites
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[CLAIM]...")
-@click.option("--seeds", type=click.IntRange(2), default=400, show_default=True, help="Seeds of each population.")
+@click.option(
+    "--seeds", type=click.IntRange(2), default=400, show_default=True, help="Seeds of each population."
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the page to a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON and nothing else.")
 def command(names: tuple[str, ...], seeds: int, out: Path | None, as_json: bool) -> None:
@@ -21,7 +23,8 @@ def command(names: tuple[str, ...], seeds: int, out: Path | None, as_json: bool)
 
     Claims that do not hold are printed as such, and so is what scripted models cannot say.
     """
-    from evalkit.claims.document import CLAIMS, claims_text, run_claims
+    from evalkit.claims.catalogue import CLAIMS
+    from evalkit.claims.document import claims_text, run_claims
 
     known = [claim.id for claim in CLAIMS]
     unknown = [name for name in names if name not in known]

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from evalkit.cli.errors import UsageProblem
-from evalkit.cli.task import home_of, home_option, store_option, task_errors
+from evalkit.cli.task_store import home_of, home_option, store_option, task_errors
 
 
 class HookProblem(UsageProblem):

@@ -33,8 +33,6 @@ def command(run: str, charts: bool, transcripts: int, otel: bool) -> None:
     with one_line_errors():
         store = open_run(run)
         summary, notes = write_report(store, charts=charts, transcripts=transcripts)
-        if otel:
-            notes.append(_sent(store))
         episodes = store.count()
         store.close()
     print_table(summary)

@@ -92,9 +92,7 @@ def moves_of(scenario: Scenario) -> set[str]:
     return {verb_of(move) for move in walk(scenario.moves)}
 
 
-def moves_by_policy(
-    scenarios: Iterable[Scenario], found: list[Difference]
-) -> dict[tuple[str, str], int]:
+def moves_by_policy(scenarios: Iterable[Scenario], found: list[Difference]) -> dict[tuple[str, str], int]:
     """For each move and policy value, on how many scenarios with that move the value makes a difference."""
     verbs = {scenario.name: moves_of(scenario) for scenario in scenarios}
     return {

@@ -10,22 +10,22 @@ from evalkit.harnesses.loop import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.distinguish import Distinction, distinguish
 
-#: Why a scenario that every preset passes, or none, is in the library all the same; by its name without variant.
+_ASKED_AGAIN = "an answer that failed or is in progress is asked for again by every preset"
+#: Why a scenario that every preset passes, or none, is in the library all the same; by name without variant.
 REASONS: dict[str, str] = {
-    "labels-over-a-mixed-turn": "the reference loop runs complete calls under any label; harnesses exist that do not",
-    "labels-over-a-progress-report": "an answer that failed or is in progress is asked for again by every preset",
-    "labels-over-a-server-call": "an answer that failed or is in progress is asked for again by every preset",
-    "labels-over-blank-text": "an answer that failed or is in progress is asked for again by every preset",
-    "labels-over-nothing": "an answer that failed or is in progress is asked for again by every preset",
-    "labels-over-thinking": "an answer that failed or is in progress is asked for again by every preset",
-    "inbox-skips-with-reason": "the honest way to leave something out; it catches a harness that rejects it",
+    "labels-over-a-mixed-turn": "the loop runs complete calls under any label; harnesses exist that do not",
+    "labels-over-a-progress-report": _ASKED_AGAIN,
+    "labels-over-a-server-call": _ASKED_AGAIN,
+    "labels-over-blank-text": _ASKED_AGAIN,
+    "labels-over-nothing": _ASKED_AGAIN,
+    "labels-over-thinking": _ASKED_AGAIN,
     "limit-on-the-way-to-the-first-item": "below and above the boundary all agree; at two turns they do not",
     "last-words-a-question": "a control: the user answers, so that even silence goes on",
     "last-words-final": "a control: the one of four look-alikes at which everybody should stop",
     "the-user-asks-what-is-left": "a control: the user names what is open, so that even silence goes on",
-    "approval-refused-then-unrelated": "it catches a harness that keeps a resolved approval; the loop keeps none",
-    "one-block-is-enough": "it catches a hook that never blocks twice or never lets go; the shipped one does neither",
-    "repo-commit-beyond-weak-checks": "the commit is no item and the checks look at nothing else, so nobody sees it",
+    "approval-refused-then-unrelated": "it catches a harness that keeps a resolved approval",
+    "one-block-is-enough": "it catches a hook that never lets go after one block; the shipped one does",
+    "repo-commit-beyond-weak-checks": "the commit is no item and the checks do not look, so nobody sees it",
 }
 HONEST_TWIN = "the honest one of a twin pair, whose other half tells presets apart"
 
@@ -55,7 +55,7 @@ class Family(msgspec.Struct, frozen=True):
 
 
 class Silent(msgspec.Struct, frozen=True):
-    """A scenario that tells no preset from another, and why it is there; without a reason ``why`` is empty."""
+    """A scenario that tells no preset from another; ``why`` is empty where no reason is given."""
 
     scenario: str
     passed: bool
@@ -78,7 +78,11 @@ def families(found: Iterable[Distinction]) -> list[Family]:
     for distinction in found:
         by_name.setdefault(distinction.family, []).append(distinction)
     return [
-        Family(name, len(group), {preset: sum(preset in one.failed for one in group) for preset in group[0].correct})
+        Family(
+            name,
+            len(group),
+            {preset: sum(preset in one.failed for one in group) for preset in group[0].correct},
+        )
         for name, group in sorted(by_name.items())
     ]
 

@@ -139,7 +139,8 @@ def _shown(cell: Cell | None) -> str:
 def _library(league: League) -> str:
     families = sorted({family for standing in league.standings for family in standing.families})
     lines = [
-        "Correct of the scenarios that the harness can play; the library is written, not sampled.",
+        "Correct of the scenarios that the harness can play; the library is written, not sampled. Harnesses "
+        "that are not in this table were not run on it.",
         "",
         "| harness | all | " + " | ".join(family.replace("_", " ") for family in families) + " |",
         "|" + " --- |" * (len(families) + 2),

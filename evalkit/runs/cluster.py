@@ -22,6 +22,8 @@ from evalkit.runs.store import void_row
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster, as_completed
 
+    from evalkit.runs.on_worker import Finished
+
 #: Seconds in which a scheduler must answer.
 PATIENCE = 10.0
 #: Seconds in which a first worker must be there.
@@ -94,23 +96,59 @@ class _Session:
         except Exception as error:
             raise EngineError(f"--engine dask: {_said(error)}") from None
         try:
+            suspects: list[Chunk] = []
             self._fill(work)
-            for future, result in self._finished:
-                chunk = self._running.pop(future)
-                # The state of a future may change again with its worker; a result that is here stays.
-                if isinstance(result, tuple):
-                    rows, seconds = result
-                    work.took(chunk, seconds)
-                    yield rows
+            for chunk, done in self._results():
+                if done is None:
+                    suspects.append(chunk)
                 else:
-                    yield from self._lost(chunk, result)
-                future.release()
+                    work.took(chunk, done.seconds)
+                    yield done.rows
                 self._fill(work)
+            while suspects:
+                yield from self._alone(suspects.pop(), suspects)
         finally:
             with suppress(Exception):
                 self.client.cancel(list(self._running), force=True)
             with suppress(Exception):
                 self.client.unregister_worker_plugin(self.plugin.name)
+
+    def _alone(self, chunk: Chunk, suspects: list[Chunk]) -> Iterator[Rows]:
+        """Run a chunk with nothing beside it, so that the death of a worker is its own doing.
+
+        One that takes its workers along again goes on cell by cell; a single cell is void.
+        """
+        self._submit(chunk)
+        for _, done in self._results():
+            cells = singles(chunk)
+            if done is not None:
+                yield done.rows
+            elif len(cells) > 1:
+                suspects.extend((cell,) for cell in cells)
+            else:
+                (cell,) = cells
+                note = f"the worker died {DEATHS} times"
+                yield [void_row(cell.cell, cell.scenario, cell.contender, cell.first_seed, note)]
+
+    def _results(self) -> Iterator[tuple[Chunk, Finished | None]]:
+        """The chunks under way as they are finished; None for one that took its workers with it."""
+        from distributed import KilledWorker
+
+        for future, result in self._finished:
+            chunk = self._running.pop(future)
+            # An error comes as its type, itself and where it was raised. The state of a future may change
+            # again with its worker; a result that is here stays.
+            error = result[1] if isinstance(result, tuple) else result
+            if isinstance(error, KilledWorker):
+                yield chunk, None
+            elif not isinstance(error, BaseException):
+                yield chunk, result
+            elif isinstance(error, CancelledError) and self.client.status == "running":
+                self._submit(chunk)
+            else:
+                gone = isinstance(error, CancelledError)
+                raise EngineError(f"--engine dask: {'the scheduler is gone' if gone else _said(error)}")
+            future.release()
 
     def _fill(self, work: Work) -> None:
         """Keep the cluster busy, however many workers it has by now."""
@@ -130,25 +168,6 @@ class _Session:
         future = self.client.submit(run_there, self.plugin.name, chunk, pure=False)
         self._running[future] = chunk
         self._finished.add(future)
-
-    def _lost(self, chunk: Chunk, error: object) -> Iterator[Rows]:
-        """A chunk without a result: one that killed its workers goes on cell by cell, a single cell is void."""
-        from distributed import KilledWorker
-
-        if isinstance(error, CancelledError) and self.client.status == "running":
-            self._submit(chunk)
-            return
-        if not isinstance(error, KilledWorker):
-            gone = isinstance(error, CancelledError)
-            raise EngineError(f"--engine dask: {'the scheduler is gone' if gone else _said(error)}")
-        cells = singles(chunk)
-        if len(cells) > 1:
-            for cell in cells:
-                self._submit((cell,))
-            return
-        (cell,) = cells
-        note = f"the worker died {DEATHS} times"
-        yield [void_row(cell.cell, cell.scenario, cell.contender, cell.first_seed, note)]
 
 
 def _local_cluster(workers: int, scratch: str) -> LocalCluster:

@@ -134,11 +134,10 @@ def note_recording(
 
 def unplayable(medium: Medium, scenario: Scenario, offered: tuple[Offered, ...]) -> str:
     """Why a scenario cannot be played over a medium with these channels; empty where it can."""
-    notions = NOTIONS if medium.dialect is None and not medium.live else frozenset()
-    lacking = [event for event in scenario.events if event not in notions]
+    where = "live, " if medium.live else "in replay, " if medium.replay is not None else ""
+    lacking = [event for event in scenario.events if where or event not in NOTIONS]
     if lacking:
-        over = "" if medium.dialect is None and not medium.live else " over the wire"
-        return f"the reference loop has no notion of: {', '.join(lacking)}{over}"
+        return f"{where}the reference loop has no notion of: {', '.join(lacking)}"
     if medium.live or medium.dialect is None:
         return ""
     from evalkit.wire.expressible import not_expressible

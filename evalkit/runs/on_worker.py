@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import secrets
 import threading
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import cloudpickle
 import msgspec
@@ -56,8 +56,15 @@ def _told(version: Version) -> str:
     return "evalkit {} on Python {} with msgspec {}".format(*version)
 
 
-def run_there(plan: str, chunk: Chunk) -> Any:
-    """The rows of a chunk of a plan that this worker has, and the seconds it took."""
+class Finished(msgspec.Struct, frozen=True):
+    """A chunk's rows, and the seconds it took."""
+
+    rows: Rows
+    seconds: float
+
+
+def run_there(plan: str, chunk: Chunk) -> Finished:
+    """Run a chunk of a plan that this worker has."""
     global _current
     with _one:
         if plan not in _plans:
@@ -65,5 +72,4 @@ def run_there(plan: str, chunk: Chunk) -> Any:
         if _current != plan:
             prepare(_plans[plan])
             _current = plan
-        done: tuple[Rows, float] = measured(chunk)
-        return done
+        return Finished(*measured(chunk))

@@ -13,9 +13,11 @@ from evalkit.core.turns import Turn
 from evalkit.scenarios.moves import CallMove
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.episode import Episode, ideal_episode
-from evalkit.strategies.presets import OWN_WORDS, all_offered
+from evalkit.scoring.episode import Episode, ideal_episode, run_episode
+from evalkit.strategies.presets import OWN_WORDS, PRESETS, all_offered
 from evalkit.worlds import world_class
+
+_WORDS_ALONE = PRESETS["verifier_claim"].strategy
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -115,6 +117,8 @@ def _check_twin(scenario: Scenario, known: Mapping[str, Scenario]) -> list[Findi
         problem = _twin_problem(Arena(scenario, offered), Arena(twin, offered))
         if problem:
             return [Finding(scenario.name, f"twin {twin.name!r}: {problem}{_said(offered, 0)}")]
+    if all(run_episode(Arena(half, _WORDS_ALONE.offers), _WORDS_ALONE, 0).twin for half in (scenario, twin)):
+        return [Finding(scenario.name, f"twin {twin.name!r}: a reader of words alone tells the two apart")]
     return []
 
 

@@ -47,8 +47,8 @@ def _tried(store: Store) -> Iterator[tuple[int, list[tuple[str, int, int]]]]:
     base = store.base
     base.execute("drop table if exists temp.twin")
     base.execute(
-        "create temp table twin (contender, scenario, seed, told, primary key (scenario, contender, seed)) "
-        "without rowid"
+        "create temp table twin (contender integer, scenario integer, seed integer, told integer, "
+        "primary key (scenario, contender, seed)) without rowid"
     )
     base.execute(
         "insert into twin select contender, scenario, seed, twin from episode "

@@ -14,6 +14,8 @@ from evalkit.harnesses.loop import State
 
 T = TypeVar("T")
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 
 class _KeptTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     content: tuple[Block, ...]
@@ -38,7 +40,7 @@ class _KeptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def dump(value: Any) -> str:
     """A value of our types as ASCII JSON."""
-    return json.dumps(msgspec.to_builtins(value), separators=(",", ":"))
+    return _encode(msgspec.to_builtins(value))
 
 
 def load(text: str, kind: type[T]) -> T:
@@ -98,7 +100,7 @@ def load_request(text: str, turns: Sequence[Turn]) -> tuple[Request, int | None]
 
 def dump_state(state: State) -> str:
     """The loop's state. TypeError names a fold memory of a kind that cannot be kept."""
-    return json.dumps([_packed(value) for value in msgspec.structs.astuple(state)], separators=(",", ":"))
+    return _encode([_packed(value) for value in msgspec.structs.astuple(state)])
 
 
 def load_state(text: str) -> State:

@@ -279,12 +279,13 @@ class TestTheLoop:
 
 
 class TestWhoHasTheNotion:
-    def test_the_loop_in_process_has_three(self) -> None:
+    def test_the_loop_has_three_where_somebody_can_tell_it(self) -> None:
         assert {"user", "compact", "approve"} == NOTIONS
         for event in ({"user": {"text": "x"}}, {"compact": True}, {"approve": "none"}):
-            assert unplayable(Medium(), scenario([event, DONE]), ()) == ""
-            over = unplayable(Medium(dialect="anthropic"), scenario([event, DONE]), ())
-            assert over.endswith("over the wire")
+            loaded = scenario([event, DONE])
+            assert unplayable(Medium(), loaded, ()) == ""
+            assert unplayable(Medium(dialect="anthropic"), loaded, ()) == ""
+            assert unplayable(Medium(dialect="anthropic", replay="x"), loaded, ()).startswith("in replay, ")
         assert "crash" in unplayable(Medium(), scenario([{"crash": True}, DONE]), ())
 
 

@@ -44,7 +44,7 @@ def sizes(seconds: float, count: int) -> list[int]:
 def test_chunks_come_to_their_time() -> None:
     assert 200 <= sizes(0.001, 20)[-1] <= 300
     assert sizes(2.0, 20)[-1] == 1
-    assert sizes(1e-9, 60)[-1] == MOST
+    assert sizes(1e-9, 30)[-1] == MOST
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(0, 30), st.integers(1, 12))

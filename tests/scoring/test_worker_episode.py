@@ -24,11 +24,14 @@ def played(one: Scenario, strategy: str | Strategy = "gate", seed: int = 0) -> E
     return run_worker_episode(Arena(one, chosen.offers), chosen, seed)
 
 
-@pytest.mark.parametrize("name", ["silence", "gate", "validated_finish", "keyword"])
-def test_without_keys_and_crashes_the_worker_is_the_reference_loop(name: str) -> None:
+@pytest.mark.parametrize(
+    ("place", "name"), list(enumerate(["silence", "gate", "validated_finish", "keyword"]))
+)
+def test_without_keys_and_crashes_the_worker_is_the_reference_loop(place: int, name: str) -> None:
+    """Each strategy on a quarter of the library."""
     strategy = PRESETS[name].strategy
     compared = 0
-    for one in LIBRARY:
+    for one in LIBRARY[place::4]:
         if "crash" in one.events or one.world.kind not in ("items", "inbox"):
             continue
         arena = Arena(one, strategy.offers)

@@ -22,7 +22,7 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
     first = inches([*counted, "scenarios"], 9.5)
     margin = first + inches([*tested, "sign-flip, Holm"], 9.5) + 0.3
     figure, axes = one(10.5, 1.9 + 0.34 * len(pairs), margin=margin)
-    lowest: float = min([0.0, *(100 * float(pair["difference"]) for pair in pairs)])
+    lowest = min([0.0, *(100 * float(pair["difference"]) for pair in pairs)])
     for y, pair in enumerate(pairs):
         sure = pair["p_holm"] is not None and pair["p_holm"] <= 0.05
         better = pair["difference"] > 0
@@ -40,10 +40,10 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
             zorder=3,
         )
     for column, (head, lines) in enumerate((("scenarios", counted), ("sign-flip, Holm", tested))):
-        for y, words in ((-0.95, head), *enumerate(lines)):
+        for height, words in ((-0.95, head), *enumerate(lines)):
             axes.annotate(
                 words,
-                (1, y),
+                (1, height),
                 xycoords=axes.get_yaxis_transform(),
                 xytext=(8 + column * (first * 72 + 6), 0),
                 textcoords="offset points",

@@ -1,0 +1,44 @@
+"""LangChain's create_agent. The variant's middleware looks at what is open before the agent may end."""
+
+from evalkit_harness import serve
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware, hook_config
+from langchain_anthropic import ChatAnthropic
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import StructuredTool
+
+
+class NothingOpen(AgentMiddleware):
+    """Sends the agent back at most three times for the same open items."""
+
+    def __init__(self, job):
+        super().__init__()
+        self.job = job
+        self.said = []
+
+    @hook_config(can_jump_to=["model"])
+    def after_agent(self, state, runtime):
+        items = self.job.open_items()
+        self.said.append(items)
+        if not items or self.said[-4:] == [items] * 4:
+            return None
+        return {"messages": [HumanMessage(f"Still open: {', '.join(items)}")], "jump_to": "model"}
+
+
+def run(job):
+    tools = [
+        StructuredTool(
+            name=tool["name"],
+            description=tool["description"],
+            args_schema=tool["input_schema"],
+            func=lambda name=tool["name"], **arguments: str(job.call(name, arguments)),
+        )
+        for tool in job.tools
+    ]
+    middleware = [NothingOpen(job)] if job.variant == "after_agent" else []
+    agent = create_agent(ChatAnthropic(model=job.model), tools, middleware=middleware)
+    state = agent.invoke({"messages": [{"role": "user", "content": job.prompt}]})
+    return state["messages"][-1].response_metadata.get("stop_reason") or "end"
+
+
+serve(run)

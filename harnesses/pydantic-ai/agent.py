@@ -1,0 +1,24 @@
+"""pydantic-ai: an agent whose output is text. The variant holds each output against what was listed."""
+
+from evalkit_harness import serve
+from pydantic_ai import Agent, ModelRetry
+from pydantic_ai.models.anthropic import AnthropicModel
+
+
+def run(job):
+    agent = Agent(AnthropicModel(job.model), retries=5)
+    for function in job.functions():
+        agent.tool_plain(function)
+
+    if job.variant == "validator":
+
+        @agent.output_validator
+        def nothing_open(output: str) -> str:
+            if job.open_items():
+                raise ModelRetry(f"Not finished, still open: {', '.join(job.open_items())}")
+            return output
+
+    return agent.run_sync(job.prompt).response.finish_reason or "none"
+
+
+serve(run)
