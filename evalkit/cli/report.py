@@ -7,8 +7,9 @@ import time
 
 import click
 
-from evalkit.cli.errors import one_line_errors
+from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
+from evalkit.runs.store import Store
 
 
 @click.command()
@@ -33,6 +34,8 @@ def command(run: str, charts: bool, transcripts: int, otel: bool) -> None:
     with one_line_errors():
         store = open_run(run)
         summary, notes = write_report(store, charts=charts, transcripts=transcripts)
+        if otel:
+            notes.append(_sent(store))
         episodes = store.count()
         store.close()
     print_table(summary)
@@ -40,6 +43,16 @@ def command(run: str, charts: bool, transcripts: int, otel: bool) -> None:
         click.echo(note)
     click.echo(f"report: {store.folder / 'index.html'}")
     click.echo(f"{episodes:,} episodes in {time.perf_counter() - started:.1f} s{_memory()}")
+
+
+def _sent(store: Store) -> str:
+    from evalkit.reports.otel import OtelMissing, exporting, send_run
+
+    try:
+        with exporting() as telemetry:
+            return f"sent {send_run(store, telemetry):,} spans, and the counters of all episodes"
+    except OtelMissing as error:
+        raise UsageProblem(str(error)) from None
 
 
 def _memory() -> str:

@@ -17,7 +17,7 @@ from evalkit.harnesses.driver import RECORDED
 from evalkit.reports.answer import answers, caveats
 from evalkit.reports.cases import FLAGS, Case, cases, headline_contenders, voids
 from evalkit.reports.charts import Chart
-from evalkit.reports.figures import RATE_MEANINGS, RATE_NAMES, Row
+from evalkit.reports.figures import RATE_MEANINGS, RATE_NAMES, Row, percent
 from evalkit.reports.scenes import Scene, scenes, wanted_scenes
 from evalkit.reports.tables import (
     HEADS,
@@ -201,4 +201,4 @@ def _verifiers(prints: dict[str, str]) -> Iterator[str]:
         for sees, misses, fooled in re.findall(
             r"verifier\(sees='(\w+)', misses=([\d.]+), fooled=([\d.]+)\)", text
         ):
-            yield f"{name} (sees {sees}) misses {float(misses):.0%}, fooled {float(fooled):.0%}"
+            yield f"{name} (sees {sees}) misses {percent(float(misses))}, fooled {percent(float(fooled))}"

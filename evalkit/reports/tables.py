@@ -173,14 +173,14 @@ def sweep_table(summary: Row) -> dict[str, Any] | None:
         return None
     rates = sorted({value for sweep in found for value in sweep.rates})
     return {
-        "rates": [f"{value:.0%}" for value in rates],
+        "rates": [percent(value) for value in rates],
         "rival": found[0].rival or "–",
         "rows": [
             {
                 "name": sweep.strategy,
                 "kind": sweep.kind,
                 "cells": [rate(sweep.rates[value]) if value in sweep.rates else "–" for value in rates],
-                "below": "–" if sweep.below is None else f"{sweep.below:.0%}",
+                "below": "–" if sweep.below is None else percent(sweep.below),
             }
             for sweep in found
         ],

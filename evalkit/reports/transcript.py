@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, RunTools, Send, Verdict
+from evalkit.core.events import Approves, Compacts, Event
 from evalkit.core.requests import Result
+from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.harnesses.records import shown_block
 from evalkit.reports.kept import short
@@ -21,7 +23,7 @@ class Step(msgspec.Struct, frozen=True):
     """One delivered turn, or an answer that was none, and what came of it.
 
     ``settled`` counts the settled items when the turn's calls had run; ``held`` is the oracle then.
-    ``number`` is 0 for an answer that is no turn.
+    ``number`` is 0 for an answer that is no turn. ``before`` is what happened from outside before it.
     """
 
     number: int
@@ -36,6 +38,7 @@ class Step(msgspec.Struct, frozen=True):
     met: bool | None
     settled: int
     held: bool
+    before: tuple[str, ...] = ()
 
 
 class Transcript(msgspec.Struct, frozen=True):
@@ -75,6 +78,7 @@ class _Recorder:
         self.steps: list[Step] = []
         self.turns = 0
         self.stage: Any = None
+        self._told = 0
 
     def attach(self, stage: Any) -> None:
         self.stage = stage
@@ -87,6 +91,8 @@ class _Recorder:
         real = turn.kind not in ("failed", "in_progress")
         self.turns += real
         world = self.stage.world
+        happened = self.stage.happened
+        told, self._told = self._told, len(happened)
         self.steps.append(
             Step(
                 number=self.turns if real else 0,
@@ -101,8 +107,17 @@ class _Recorder:
                 met=verdict.met if verdict is not None else None,
                 settled=world.settled().bit_count(),
                 held=world.holds(),
+                before=tuple(_event(event, self.stage.task) for _, event in happened[told:]),
             )
         )
+
+
+def _event(event: Event, task: Task) -> str:
+    if isinstance(event, Approves):
+        return f"approved: {', '.join(task.names(event.items))}" if event.items else "approval refused"
+    if isinstance(event, Compacts):
+        return "the conversation is compacted"
+    return f"the user writes{' and leaves' if event.closes else ''}: {event.text}"
 
 
 def _action(action: Action) -> str:
@@ -142,6 +157,7 @@ def transcript_text(transcript: Transcript) -> str:
         head = f"{step.number:>3}" if step.number else "  –"
         bar = "■" * step.settled + "□" * (transcript.items - step.settled)
         shown = bar if transcript.items <= 40 else f"{step.settled} of {transcript.items}"
+        lines.extend(f"     * {short(event)}" for event in step.before)
         lines.append(f"{head}  {label:<24} {shown}")
         for block in step.blocks:
             lines.append(f"       {block['kind']}: {short(block['text'])}")

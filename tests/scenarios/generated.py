@@ -85,7 +85,9 @@ def _parts(kind: str, items: tuple[str, ...]) -> dict[str, st.SearchStrategy[Doc
     """Moves that may stand in a ``turn`` of their own, by verb."""
     names = KINDS[kind]
     known = st.sampled_from(items)
-    tools = st.sampled_from([names["list"], names["does"], names["undoes"], "finish_task", "update_checklist"])
+    tools = st.sampled_from(
+        [names["list"], names["does"], names["undoes"], "finish_task", "update_checklist"]
+    )
     arguments = _optional(
         **{names["argument"]: known | st.just("nobody") | st.integers()},
         key=st.sampled_from(["k1", "k2"]),
@@ -180,7 +182,11 @@ def moves(kind: str, items: tuple[str, ...] = ITEMS) -> st.SearchStrategy[list[D
     part = _labelled(st.one_of(*parts.values(), delegate))
     turn = st.builds(lambda inner: {"turn": inner}, st.lists(part, min_size=1, max_size=3))
     fault = _with(
-        {"fault": st.sampled_from([{"status": 529}, {"cut": "mid_stream"}, {"body": "malformed"}, {"stall_s": 2.0}])}
+        {
+            "fault": st.sampled_from(
+                [{"status": 529}, {"cut": "mid_stream"}, {"body": "malformed"}, {"stall_s": 2.0}]
+            )
+        }
     )
     often = st.builds(lambda times: {"fault": {"status": 503, "times": times}}, st.integers(1, 8))
     wait = st.builds(
