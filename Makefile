@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses league lint types bench lock clean
+.PHONY: setup demo test test-all test-harnesses league lint types bench cassettes lock clean
 
 setup: .venv/.ready
 
@@ -30,6 +30,24 @@ test-harnesses: setup
 league: setup
 	$(BIN)/evalkit harnesses setup
 	$(BIN)/evalkit harnesses league --out reports/league
+
+# Recordings of the scripted server: made again when the scenarios in them change.
+RECORDED := last-turn-is-a-batch one-of-a-batch-fails outage-at-the-summary child-does-all-of-it batch-lands-whole \
+	batch-loses-one promises-for-ever finish-before-anything-is-listed budget-spent-with-the-last-item \
+	false-claim-on-the-last-turn nothing-done-at-all empty-for-ever skips-honestly-after-a-report not-my-turn-yet \
+	inbox-half-that-checks-see finish-beside-good-build finish-beside-broken-build claims-in-plain-words-only \
+	wrong-case-at-the-end orphan-may-be-skipped tests-green-that-never-ran newsletter-goes-out-twice \
+	migration-reports-at-four-of-six
+RECORDERS := silence finish_tool checklist verifier_claim acceptance gate
+
+cassettes: setup
+	rm -rf cassettes/anthropic cassettes/responses cassettes/chat
+	for dialect in anthropic responses chat; do \
+		$(BIN)/evalkit run $(RECORDED) $(RECORDERS:%=-s %) --dialect $$dialect --record cassettes/$$dialect \
+			--out reports/recorded-$$dialect --no-charts || exit 1; \
+		rm -rf reports/recorded-$$dialect; \
+	done
+	$(BIN)/evalkit cassettes check
 
 lint: setup
 	$(BIN)/ruff check evalkit tests

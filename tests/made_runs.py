@@ -94,7 +94,7 @@ def made_run(folder: Path, made: Recipe, rows: Iterable[tuple[Any, ...]]) -> Sto
 def grid(
     folder: Path, right: Sequence[Sequence[int | Sequence[int]]], *, strategies: Sequence[str], **options: Any
 ) -> Store:
-    """A run by ``right[scenario][contender]``: whether it was correct, each seed; the others are false done."""
+    """A run by ``right[scenario][contender]``: whether it was correct, each seed; else false done."""
     entries = options.pop("entries", None) or [entry(f"s{number:03}") for number in range(len(right))]
     rows, cell, most = [], 0, 1
     for scenario, line in enumerate(right):

@@ -220,6 +220,31 @@ CLAIMS: tuple[Claim, ...] = (
         checking.partial_signals,
     ),
     Claim(
+        "verifiers-beside-checks",
+        FIRST,
+        "A verifier beside the checks catches claims that the recorded evidence does not support.",
+        "Scenarios by their checks: done on unfinished work by the checks alone, and by checks and record.",
+        "With weak checks and with none the record lowers the count.",
+        checking.verifier_beside_checks,
+    ),
+    Claim(
+        "guidance-for-unattended-runs",
+        FIRST,
+        "A checklist and a smaller model that reads along make unattended runs hold up where a plain loop "
+        "stops.",
+        "Four populations under silence and under the preset for unattended runs; a lying one beside them.",
+        "The preset is correct more often in each of the four, by intervals that do not overlap.",
+        checking.vendor_pattern,
+    ),
+    Claim(
+        "no-checks-need-a-person",
+        FIRST,
+        "A task without a mechanical check should go to a person for its closure.",
+        "Scenarios without checks under the gate, and with every run handed over.",
+        "The gate closes some on unfinished work, handing over closes none.",
+        checking.person_without_checks,
+    ),
+    Claim(
         "models-cannot-tell",
         FIRST,
         "The model does not reliably tell in the shape of its output whether it reports or has finished.",

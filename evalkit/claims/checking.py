@@ -175,12 +175,16 @@ def certificates(bench: Bench) -> Finding:
     return Finding((*numbers, library), bound.count == 0 and critic.above(bound) and comparable, note)
 
 
+def _level(checks: str) -> str:
+    return "no checks" if checks == "none" else f"{checks} checks"
+
+
 def partial_signals(bench: Bench) -> Finding:
     """Claim ``partial-signals-mislead``."""
     full = [s for s in bench.library if s.task.checks == "full" and s.world.kind not in ("repo", "files")]
     numbers = [
         bench.count(
-            f"acceptance with {level} checks, done on unfinished work",
+            f"acceptance with {_level(level)}, done on unfinished work",
             [with_checks(s, level) for s in full],
             CHECKS,
             _false,
@@ -189,3 +193,52 @@ def partial_signals(bench: Bench) -> Finding:
     ]
     shown = numbers[2].above(numbers[1]) and numbers[1].above(numbers[0])
     return Finding(tuple(numbers), shown, "The same scenarios, only the checks are weaker.")
+
+
+def verifier_beside_checks(bench: Bench) -> Finding:
+    """Claim ``verifiers-beside-checks``."""
+    both = Strategy(done_when=c.acceptance() & c.verifier(sees="evidence"))
+    numbers = []
+    for level in ("full", "weak", "none"):
+        found = [scenario for scenario in bench.library if scenario.task.checks == level]
+        for name, strategy in (("checks", PRESETS[CHECKS].strategy), ("checks and record", both)):
+            label = f"{_level(level)}, {name}, done on unfinished work"
+            numbers.append(bench.count(label, found, strategy, _false))
+    alone, beside = numbers[::2], numbers[1::2]
+    shown = alone[1].above(beside[1]) and alone[2].above(beside[2])
+    note = "Beside full checks there is nothing left for it to catch." if alone[0].count == 0 else ""
+    return Finding(tuple(numbers), shown, note)
+
+
+def vendor_pattern(bench: Bench) -> Finding:
+    """Claim ``guidance-for-unattended-runs``."""
+    numbers = []
+    shown = True
+    for persona in ("progress_reporter", "honest_worker", "box_ticker", "charitable_reader"):
+        silence = bench.share(f"{persona}, silence, correct", persona, "silence", _correct)
+        guided = bench.share(f"{persona}, unattended, correct", persona, "unattended", _correct)
+        shown = shown and guided.above(silence)
+        numbers += [silence, guided]
+    lies = bench.share("fabricator, unattended, done on unfinished work", "fabricator", "unattended", _false)
+    note = "It does not help against tools that report what they did not do."
+    return Finding((*numbers, lies), shown, note if lies.count else "")
+
+
+def _correct(episode: Episode) -> bool:
+    return episode.correct
+
+
+def person_without_checks(bench: Bench) -> Finding:
+    """Claim ``no-checks-need-a-person``."""
+    found = bench.where(lambda scenario: scenario.task.checks == "none")
+    closed = bench.count("without checks, gate, done on unfinished work", found, "gate", _false)
+    person = PRESETS["gate"].strategy.but(done_when=~(c.silence() | ~c.silence()))
+    never = bench.count("handed to a person each time, done on unfinished work", found, person, _false)
+    left = bench.count(
+        "handed to a person each time, finished and not closed",
+        found,
+        person,
+        lambda e: e.truth == "complete",
+    )
+    note = "Closing nothing oneself is safe, and leaves each finished run to somebody."
+    return Finding((closed, never, left), closed.count > 0 and never.count == 0, note)

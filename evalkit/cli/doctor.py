@@ -33,15 +33,12 @@ PROGRAMS: dict[str, tuple[str, str]] = {
 
 @click.command()
 def command() -> None:
-    """What is installed, what is missing, what to do. Exit 1 where what evalkit needs is missing."""
+    """What is installed, what is missing, what to do."""
     python = ".".join(map(str, sys.version_info[:3]))
     click.echo(f"evalkit {__version__}, Python {python}")
     missing = _packages() + _programs()
     _library()
     _completion()
-    if sys.version_info < (3, 11):
-        click.echo("Python 3.11 or newer is needed")
-        raise click.exceptions.Exit(1)
     click.echo("nothing is missing" if not missing else f"{missing} optional parts are missing")
 
 

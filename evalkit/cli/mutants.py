@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.runs.engine import default_workers
 from evalkit.scenarios.suites import load_suites
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ NAMED = 2
 @click.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("--mutant", "names", multiple=True, help="A mutant; without it, all. Repeatable.")
+@click.option(
+    "--workers", default=default_workers, type=click.IntRange(1), help="Processes; by default all cores."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the score as JSON and nothing else.")
-def command(suites: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> None:
+def command(suites: tuple[str, ...], names: tuple[str, ...], workers: int, as_json: bool) -> None:
     """Break the reference strategy and loop one rule at a time; say which scenarios of SUITEs catch it.
 
     A mutant is caught by a scenario on which the original is correct and the mutant is not, or whose outcome
@@ -33,11 +37,12 @@ def command(suites: tuple[str, ...], names: tuple[str, ...], as_json: bool) -> N
     for name in names:
         if name not in MUTANTS:
             raise UsageProblem(f"unknown mutant {name!r}; known: {', '.join(MUTANTS)}")
-    chosen = [MUTANTS[name] for name in dict.fromkeys(names or MUTANTS)]
     with one_line_errors():
         scenarios = load_suites(suites)
     shows = sys.stderr.isatty() and not as_json
-    score = mutation_score(scenarios, chosen, _progress if shows else None)
+    score = mutation_score(
+        scenarios, tuple(dict.fromkeys(names or MUTANTS)), _progress if shows else None, workers
+    )
     if as_json:
         import msgspec
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
@@ -133,14 +132,30 @@ class Task(msgspec.Struct, frozen=True):
         return self.vocabulary.get(name, 0) if isinstance(name, str) else 0
 
 
-@lru_cache(maxsize=4096)
-def _whole(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w./-]){re.escape(word)}(?![\w/-]|\.\w)")
-
-
 def occurs_whole(word: str, text: str) -> bool:
-    """Whether a word occurs in a text and is not a part of a longer word, path or id."""
-    return word in text and _whole(word).search(text) is not None
+    """Whether a word occurs in a text and is not a part of a longer word, path or id.
+
+    It stands whole where no letter, digit, ``_``, ``.``, ``/`` or ``-`` comes before it, and none after it; a
+    full stop may follow that no letter or digit follows.
+    """
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if _can_begin(text[at - 1 : at]) and _can_end(text[end : end + 2]):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
+def _can_begin(before: str) -> bool:
+    return not (before.isalnum() or before in ("_", ".", "/", "-"))
+
+
+def _can_end(after: str) -> bool:
+    first, second = after[:1], after[1:]
+    if first == ".":
+        return not (second.isalnum() or second == "_")
+    return not (first.isalnum() or first in ("_", "/", "-"))
 
 
 @lru_cache(maxsize=4096)

@@ -96,7 +96,7 @@ class Trace:
 
     @property
     def excess(self) -> tuple[int, int]:
-        """The most turns and tokens after a first decision at which the oracle held, between user messages."""
+        """The most turns and tokens after a first decision with the oracle held, between user messages."""
         if self.complete_at is None:
             return self.max_excess
         turns, tokens = self.turns - self.complete_at[0], self.tokens - self.complete_at[1]

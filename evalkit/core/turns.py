@@ -76,7 +76,7 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
 
     ``native`` is the provider's own stop label, ``category`` a refusal's. ``claim`` and ``told`` are what an
     ideal reader of the words would read; only verifiers and folds that declare it look at them.
-    ``runnable`` are the calls whose arguments parse. ``tokens`` is the output of the turn by :func:`count_tokens`.
+    ``runnable`` are the calls whose arguments parse. ``tokens`` is its output by :func:`count_tokens`.
     """
 
     content: tuple[Block, ...]

@@ -7,7 +7,7 @@ wire (last request, results of the current turn) and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast
 
 from evalkit.core.decisions import Action, End, Ending, Reissue, Reject, Resend, RunTools, Send, Verdict
 from evalkit.core.events import Event, with_words
@@ -43,7 +43,6 @@ class Mind(Protocol):
         """Take note of what happened from outside, before the next request is made."""
 
 
-@runtime_checkable
 class Outside(Protocol):
     """What happens around a run; a partner that has it tells the driver."""
 
@@ -166,7 +165,8 @@ def drive(
     """
     task = stage.task
     request = request or Request(limit=stage.previous.limit)
-    outside = stage if isinstance(stage, Outside) and stage.eventful else None
+    # Asked of the attribute: looking at all that a protocol has takes longer than a turn.
+    outside = cast(Outside, stage) if getattr(stage, "eventful", False) else None
     if pending is None:
         if outside is not None:
             request = _told(mind, outside.happens(request), request)

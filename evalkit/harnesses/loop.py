@@ -104,6 +104,7 @@ class Loop:
         "folds",
         "keyword",
         "limits",
+        "looks",
         "names",
         "policies",
         "strategy",
@@ -117,7 +118,8 @@ class Loop:
         self.task = task
         self.limits = limits_of(strategy, task.limits)
         self.folds = strategy.folds
-        self.turn_folds = any(looks_at_turns(fold) for fold in strategy.folds)
+        self.looks = tuple(looks_at_turns(fold) for fold in strategy.folds)
+        self.turn_folds = any(self.looks)
         self.names = tuple(fold.name for fold in strategy.folds)
         self.keyword = strategy.offers.keyword
         self.counts_turns = self.limits.turns is not None or strategy.random
@@ -258,7 +260,10 @@ def _counted(loop: Loop, state: State, turn: Turn) -> State:
     if loop.turn_folds:
         task = loop.task
         folds = tuple(
-            [fold.after_turn(memory, turn, task) for fold, memory in zip(loop.folds, folds, strict=True)]
+            [
+                fold.after_turn(memory, turn, task) if looks else memory
+                for fold, looks, memory in zip(loop.folds, loop.looks, folds, strict=True)
+            ]
         )
     skips, excused, seen = state.skips, state.excused, state.finish_seen
     if turn.told is not None and not turn.calls and kind != "cut_off" and "skipped" in loop.names:

@@ -173,7 +173,8 @@ def send_run(store: Store, telemetry: Telemetry) -> int:
     _count(store, telemetry, names)
     query = (
         "select contender, family, scenario_name, seed, ending, native, outcome, correct, turns, tokens, "
-        "output_tokens, open_stops, final_stop, note from episodes where ending <> 'void' order by cell limit ?"
+        "output_tokens, open_stops, final_stop, note from episodes where ending <> 'void' "
+        "order by cell limit ?"
     )
     sent = 0
     for contender, family, scenario, seed, ending, native, outcome, correct, turns, *rest in store.rows(
@@ -234,7 +235,7 @@ def _count(store: Store, telemetry: Telemetry, names: list[str]) -> None:
 
 @contextmanager
 def exporting() -> Iterator[Telemetry]:
-    """Telemetry to an OTLP collector, where the standard OTEL_EXPORTER_OTLP_* variables say; sent at the end."""
+    """Telemetry to an OTLP collector, found by the standard OTEL_EXPORTER_OTLP_* variables."""
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

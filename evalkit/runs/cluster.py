@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from evalkit.runs.plan import Plan
 from evalkit.runs.store import void_row
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, LocalCluster, as_completed
+    from distributed import Client, Future, LocalCluster
 
     from evalkit.runs.on_worker import Finished
 
@@ -75,16 +76,14 @@ class _Session:
     """One plan on one cluster."""
 
     def __init__(self, client: Client, plan: Plan) -> None:
-        from distributed import as_completed
-
         from evalkit.runs.on_worker import PlanOnWorker
 
         self.client = client
         self.plugin = PlanOnWorker(plan)
         self._running: dict[Future[Any], Chunk] = {}
-        self._finished: as_completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
-        self._threads = 0
-        self._looked = 0.0
+        self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._threads = 1
+        self._looked = self._seen = time.monotonic()
 
     def run(self, work: Work) -> Iterator[Rows]:
         try:
@@ -97,6 +96,7 @@ class _Session:
             raise EngineError(f"--engine dask: {_said(error)}") from None
         try:
             suspects: list[Chunk] = []
+            self._look()
             self._fill(work)
             for chunk, done in self._results():
                 if done is None:
@@ -134,28 +134,47 @@ class _Session:
         """The chunks under way as they are finished; None for one that took its workers with it."""
         from distributed import KilledWorker
 
-        for future, result in self._finished:
+        while self._running:
+            try:
+                future = self._finished.get(timeout=LOOK)
+            except Empty:
+                self._look()
+                continue
             chunk = self._running.pop(future)
-            # An error comes as its type, itself and where it was raised. The state of a future may change
-            # again with its worker; a result that is here stays.
-            error = result[1] if isinstance(result, tuple) else result
-            if isinstance(error, KilledWorker):
-                yield chunk, None
-            elif not isinstance(error, BaseException):
-                yield chunk, result
-            elif isinstance(error, CancelledError) and self.client.status == "running":
+            try:
+                # The state of a future changes again where its worker is lost before it has told the result;
+                # it then waits for the next worker.
+                done = future.result()
+            except KilledWorker:
+                done = None
+            except CancelledError:
+                self._look()
                 self._submit(chunk)
-            else:
-                gone = isinstance(error, CancelledError)
-                raise EngineError(f"--engine dask: {'the scheduler is gone' if gone else _said(error)}")
+                continue
+            except Exception as error:
+                raise EngineError(f"--engine dask: {_said(error)}") from None
             future.release()
+            yield chunk, done
+
+    def _look(self) -> None:
+        """See how large the cluster is by now. EngineError where it is gone, or without workers for long."""
+        now = time.monotonic()
+        try:
+            threads = sum(self.client.nthreads().values()) if self.client.status == "running" else None
+        except Exception:
+            threads = None
+        if threads is None:
+            raise EngineError("--engine dask: the scheduler is gone")
+        if threads:
+            self._threads, self._seen = threads, now
+        elif now - self._seen > ARRIVAL:
+            raise EngineError(f"--engine dask: no worker for {ARRIVAL:g} s")
+        self._looked = now
 
     def _fill(self, work: Work) -> None:
         """Keep the cluster busy, however many workers it has by now."""
-        now = time.monotonic()
-        if now - self._looked > LOOK:
-            self._looked = now
-            self._threads = max(1, sum(self.client.nthreads().values()))
+        if time.monotonic() - self._looked > LOOK:
+            self._look()
         while len(self._running) < AHEAD * self._threads:
             chunk = work.take()
             if not chunk:
@@ -167,13 +186,13 @@ class _Session:
 
         future = self.client.submit(run_there, self.plugin.name, chunk, pure=False)
         self._running[future] = chunk
-        self._finished.add(future)
+        future.add_done_callback(self._finished.put)
 
 
 def _local_cluster(workers: int, scratch: str) -> LocalCluster:
     from distributed import LocalCluster
 
-    return LocalCluster(
+    cluster = LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
         host="127.0.0.1",
@@ -182,6 +201,9 @@ def _local_cluster(workers: int, scratch: str) -> LocalCluster:
         silence_logs=logging.CRITICAL,
         memory_limit=0,
     )
+    # Workers that die too often are given up; this puts new ones in their place.
+    cluster.adapt(minimum=workers, maximum=workers)
+    return cluster
 
 
 @contextmanager

@@ -210,7 +210,10 @@ PERSONAS: dict[str, Persona] = {
     "flaky_network": Persona(
         _flaky_network,
         "Works honestly over an API that fails and cuts off.",
-        {"faults": (0.2, "of two 529 answers before an item"), "cuts": (0.15, "of a cut-off call before an item")},
+        {
+            "faults": (0.2, "of two 529 answers before an item"),
+            "cuts": (0.15, "of a cut-off call before an item"),
+        },
     ),
 }  # fmt: skip
 PERSONAS["mixed"] = Persona(_mixed, "A population of all the others, equally likely.", {})

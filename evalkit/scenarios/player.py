@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -62,6 +64,7 @@ class PlayerState(msgspec.Struct, frozen=True, gc=False):
     visits: tuple[int, ...] = ()
 
 
+@lru_cache(maxsize=16_384)
 def choice(stream: str, seed: int, path: str, visit: int) -> float:
     """The number in [0, 1) that decides a choice: blake2b of its place, so strategies stay paired."""
     text = f"{stream}\n{seed}\n{path}\n{visit}".encode()
@@ -247,6 +250,7 @@ class Player:
         self._ops: list[Any] = []
         self._loops = 0
         self._choices = 0
+        self._chooses: dict[int, _Choose] = {}
         self._compile(scenario.moves, "")
         last = scenario.moves[-1]
         self._tail: int | None = None
@@ -290,7 +294,8 @@ class Player:
         end = len(self._ops)
         for jump in jumps:
             self._ops[jump] = _Jump(end)
-        self._ops[at] = _Choose(slot, path, tuple(bounds), tuple(targets), end)
+        chooses = _Choose(slot, path, tuple(bounds), tuple(targets), end)
+        self._ops[at] = self._chooses[slot] = chooses
 
     def samples(self) -> tuple[Emission, ...]:
         """One delivery of each move, for what depends on a turn's shape alone."""
@@ -356,13 +361,9 @@ class Player:
                     pc += 1
             elif type(op) is _Choose:
                 visit = visits[op.slot]
-                number = choice(self.stream, seed, op.path, visit)
+                option = self.option(op.slot, visit, seed)
                 visits = _set(visits, op.slot, visit + 1)
-                pc = op.end
-                for bound, target in zip(op.bounds, op.targets, strict=True):
-                    if number < bound:
-                        pc = target
-                        break
+                pc = op.targets[option] if option < len(op.targets) else op.end
             else:
                 pc = op.target
         emitted = op.emit(step, targets, attempted)
@@ -371,6 +372,11 @@ class Player:
         if not waits and not op.endless:
             step += 1
         return PlayerState(pc, step, targets, attempted, waits, named, loops, visits), emitted
+
+    def option(self, slot: int, visit: int, seed: int) -> int:
+        """Which option a seed takes at a visit of a choice; one past the last where it takes none."""
+        op = self._chooses[slot]
+        return bisect_right(op.bounds, choice(self.stream, seed, op.path, visit))
 
     def listens(self, state: PlayerState) -> bool:
         """Whether what the next request says can make a difference."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from contextlib import suppress
 
 import msgspec
@@ -15,6 +14,7 @@ from evalkit.harnesses.driver import Watcher, drive
 from evalkit.models.scripted import NeverEnds, Stage
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
+from evalkit.scoring.chances import Chances
 from evalkit.scoring.ideal import IdealMind
 from evalkit.worlds import World, make_world
 
@@ -22,6 +22,14 @@ from evalkit.worlds import World, make_world
 TURN_CAP = 60
 
 _FAILED = make_turn((), "failed")
+
+
+class Ideal(msgspec.Struct, frozen=True, gc=False):
+    """How the ideal harness ended, on what truth, after how many turns."""
+
+    ending: str
+    truth: str
+    turns: int
 
 
 class Arena:
@@ -35,10 +43,10 @@ class Arena:
         self.player = Player(scenario, self._world, offered, scenario.task.output)
         self._task = make_task(scenario, self._world)
         self._prompt_tokens = count_tokens(scenario.task.prompt) + count_tokens(scenario.task.done_when)
-        self._reaches: dict[Hashable, bool] = {}
-        self._from_start: dict[int, bool] = {}
-        self._ideal: dict[int, tuple[str, str]] = {}
-        self._ideal_turns: dict[int, int] = {}
+        self._reaches: Chances[bool] = Chances(self.player)
+        self._ideals: Chances[Ideal] = Chances(self.player)
+        #: The ideal of the seed that was asked for last: one episode asks several times.
+        self._last: tuple[int, Ideal] | None = None
 
     def seed(self, seed: int) -> int:
         """The seed that matters: all are one where the scenario has no choice."""
@@ -71,20 +79,25 @@ class Arena:
 
     def cap(self, seed: int) -> int:
         """The number of model turns at which evalkit ends a run."""
-        self.ideal_outcome(seed)
-        return max(TURN_CAP, 2 * self._ideal_turns[self.seed(seed)])
+        return max(TURN_CAP, 2 * self._ideal(seed).turns)
 
     def ideal_outcome(self, seed: int) -> tuple[str, str]:
         """The ideal harness's ending and truth."""
-        seed = self.seed(seed)
-        known = self._ideal.get(seed)
+        ideal = self._ideal(seed)
+        return ideal.ending, ideal.truth
+
+    def _ideal(self, seed: int) -> Ideal:
+        if self._last is not None and self._last[0] == seed:
+            return self._last[1]
+        since = self.player.start.visits
+        known = self._ideals.get(None, since, seed)
         if known is None:
             stage, ending = self.ideal(seed)
             stage.settle()
-            truth = self.truth(stage, seed)
+            known = Ideal(ending.kind, self.truth(stage, seed), stage.turns)
             stage.world.close()
-            known = self._ideal[seed] = (ending.kind, truth)
-            self._ideal_turns[seed] = stage.turns
+            self._ideals.keep(None, since, stage.state.visits, seed, known)
+        self._last = (seed, known)
         return known
 
     def truth(self, stage: Stage, seed: int) -> str:
@@ -114,19 +127,21 @@ class Arena:
 
     def reachable(self, stage: Stage) -> bool:
         """Whether the ideal driver, continuing a copy of a stage, makes the oracle hold."""
-        key = (self.seed(stage.task.seed), stage.key())
-        known = self._reaches.get(key)
+        about, since, seed = stage.key(), stage.state.visits, stage.task.seed
+        known = self._reaches.get(about, since, seed)
         if known is None:
-            known = self._reaches[key] = self._drive_on(stage.fork())
+            copy = stage.fork()
+            known = self._drive_on(copy)
+            self._reaches.keep(about, since, copy.state.visits, seed, known)
         return known
 
     def reachable_from_start(self, seed: int) -> bool:
         """Whether the ideal driver makes the oracle hold from the start."""
-        seed = self.seed(seed)
-        known = self._from_start.get(seed)
-        if known is None:
-            known = self._from_start[seed] = self._drive_on(self.stage(seed, trace=False))
-        return known
+        stage = self.stage(seed, trace=False)
+        try:
+            return self.reachable(stage)
+        finally:
+            stage.world.close()
 
     @staticmethod
     def _drive_on(stage: Stage) -> bool:

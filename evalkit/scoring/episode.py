@@ -25,7 +25,7 @@ class Episode(msgspec.Struct, frozen=True):
     """The scored result of one scenario, one strategy or harness, one seed.
 
     ``premature_stop`` and ``unclosed`` are None outside their bases. ``decisions`` are tp, fp, tn, fn.
-    ``open_stops`` are ends of turn without a call while the oracle did not hold, ``final_stop`` the stop reason
+    ``open_stops`` are ends of turn without a call while the oracle did not hold, ``final_stop`` the label
     of the last turn.
     ``twin`` says whether the decision that twins are scored at was right, ``twin_oracle`` what the oracle
     said there. ``causes`` are the moves of the wrong decisions.

@@ -126,15 +126,15 @@ class Confirmer:
         self._loop = Loop(ground.strategy, ground.task)
 
     def __call__(self, way: tuple[int, ...], fires: str, found: Property) -> int | None:
-        """The turns of a real run that goes this way and breaks the property; None where none does."""
+        """The turns of the shortest real run known that breaks the property; None where this way has none."""
         if found.name == "always_ends":
             endless = self.lasso(way, len(way) - 1, found)
             return endless.turns if endless is not None else None
         moves = [self.ground.moves[place] for place in way]
+        known = self.found.get(found.name)
         for script, turns in self._scripts(moves, fires):
-            known = self.found.get(found.name)
             if known is not None and known.turns <= turns:
-                return None
+                return known.turns
             counterexample = self._tried(script, turns, found)
             if counterexample is not None:
                 self.found[found.name] = counterexample
@@ -175,6 +175,8 @@ class Confirmer:
                 "resends": strategy.resends,
                 "cut_offs": strategy.cut_offs,
             }
+            # Moves before the last one may have brought the cap nearer already.
+            yield moves, len(moves)
             for times in range(1, (caps.get(fires) or REFUSALS_IN_A_ROW) + 1):
                 yield [*moves[:-1], _repeated(moves[-1:], times + 1)], len(moves) + times
 

@@ -19,11 +19,12 @@ from evalkit.search.watching import Watch
 #: Told of states, transitions and depth while an exploration runs.
 Progress = Callable[[int, int, int], None]
 #: Asked whether a way to a broken property is real: moves, what fires at the last of them, the property.
-#: The answer is the number of turns that the real run takes; None where it does not break the property.
+#: The answer is how many turns the shortest real run known takes; None where this way has none.
 Confirm = Callable[[tuple[int, ...], str, Property], "int | None"]
 
-#: So many ways that turn out not to be real are tried for a property before a sweep gives it up.
-TRIES = 40
+#: So many ways of one length that turn out not to be real are tried for a property, of those that go straight
+#: and of those that need a limit or cap to fire.
+TRIES = 60
 
 
 class Swept(msgspec.Struct):
@@ -81,7 +82,7 @@ class Sweep:
         self._lasso = lasso
         self._places = tuple(place for place, move in enumerate(ground.moves) if undo or not move.undoes)
         self.packing = Packing(ground, stepper.states, watch, self._places, merge=merge_items)
-        self._tried: dict[str, int] = {}
+        self._tried: dict[tuple[str, int, bool], int] = {}
         self.keys = array("q")
         self.parents = array("l")
         self.via = array("H")
@@ -264,11 +265,12 @@ class Sweep:
             if not broken & found.bit:
                 continue
             name, swept = found.name, self.swept
-            if swept.found.get(name, 1 << 30) <= depth + 1 or self._tried.get(name, 0) >= TRIES:
+            tried = (name, depth, bool(fires))
+            if swept.found.get(name, 1 << 30) <= depth + 1 or self._tried.get(tried, 0) >= TRIES:
                 continue
             turns = self._real(index, place, fires, broken, found)
             if turns is None:
-                self._tried[name] = self._tried.get(name, 0) + 1
+                self._tried[tried] = self._tried.get(tried, 0) + 1
                 if name not in swept.found:
                     swept.doubted.add(name)
             elif turns < swept.found.get(name, 1 << 30):

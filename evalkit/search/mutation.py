@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 
 import msgspec
 
@@ -11,7 +14,7 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
 from evalkit.search.counterexample import run_with
-from evalkit.search.mutants import MUTANTS, Mutant
+from evalkit.search.mutants import MUTANTS
 from evalkit.strategies.presets import PRESETS
 
 #: Seeds with which a scenario is run that has choices.
@@ -79,40 +82,49 @@ class Score(msgspec.Struct, frozen=True):
 
 def mutation_score(
     scenarios: Iterable[Scenario],
-    mutants: Iterable[Mutant] = tuple(MUTANTS.values()),
+    names: Iterable[str] = MUTANTS,
     progress: Callable[[int, int], None] | None = None,
+    workers: int = 1,
 ) -> Score:
-    """Run every mutant and its original on every scenario, in process."""
-    chosen, wrong = list(scenarios), list(mutants)
-    by: dict[str, list[str]] = {mutant.name: [] for mutant in wrong}
-    differs: dict[str, list[str]] = {mutant.name: [] for mutant in wrong}
-    for place, scenario in enumerate(chosen):
-        originals = _Originals(scenario)
-        for mutant in wrong:
-            for seed in range(SEEDS if scenario.random else 1):
-                before, arena = originals.episode(mutant.original, seed)
-                after = run_with(arena, mutant.strategy, seed, mutant.rules)[0]
-                if before.correct and not after.correct:
-                    by[mutant.name].append(scenario.name)
-                    break
-                if _signs(before) != _signs(after):
-                    differs[mutant.name].append(scenario.name)
-                    break
-        if progress is not None:
-            progress(place + 1, len(chosen))
+    """Run every mutant of these names and its original on every scenario, in ``workers`` processes."""
+    chosen, wrong = list(scenarios), tuple(names)
+    by: dict[str, list[str]] = {name: [] for name in wrong}
+    differs: dict[str, list[str]] = {name: [] for name in wrong}
+    judge = partial(_judged, names=wrong)
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        judged = pool.map(judge, chosen, chunksize=4) if pool is not None else map(judge, chosen)
+        for place, (scenario, (incorrect, changed)) in enumerate(zip(chosen, judged, strict=True)):
+            for name in incorrect:
+                by[name].append(scenario.name)
+            for name in changed:
+                differs[name].append(scenario.name)
+            if progress is not None:
+                progress(place + 1, len(chosen))
     return Score(
         len(chosen),
         tuple(
-            Caught(
-                mutant.name,
-                mutant.breaks,
-                mutant.original,
-                tuple(by[mutant.name]),
-                tuple(differs[mutant.name]),
-            )
-            for mutant in wrong
+            Caught(name, MUTANTS[name].breaks, MUTANTS[name].original, tuple(by[name]), tuple(differs[name]))
+            for name in wrong
         ),
     )
+
+
+def _judged(scenario: Scenario, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The mutants that a scenario makes incorrect, and those that it only sees a change of."""
+    originals = _Originals(scenario)
+    incorrect, changed = [], []
+    for name in names:
+        mutant = MUTANTS[name]
+        for seed in range(SEEDS if scenario.random else 1):
+            before, arena = originals.episode(mutant.original, seed)
+            after = run_with(arena, mutant.strategy, seed, mutant.rules)[0]
+            if before.correct and not after.correct:
+                incorrect.append(name)
+                break
+            if _signs(before) != _signs(after):
+                changed.append(name)
+                break
+    return incorrect, changed
 
 
 class _Originals:

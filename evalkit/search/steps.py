@@ -97,7 +97,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Remembered(Condition):
-    """A finite condition that is asked once for each thing it can read, however many moves lead there."""
+    """A finite condition that is asked once for each thing it can read, however many moves lead there.
+
+    ``asked`` are the moments it was asked at since that set was emptied, ``worldly`` says whether an answer
+    depended on the world. What it reads of the instruments is not counted as read by whoever asks it.
+    """
 
     def __init__(self, inner: Condition) -> None:
         self._inner = inner
@@ -105,44 +109,61 @@ class _Remembered(Condition):
         self.random, self.finite = inner.random, inner.finite
         self._turn = reads_turn(inner)
         self._verdicts: dict[Hashable, Verdict | None] = {}
+        self._equal: dict[Verdict, Verdict] = {}
+        self.asked: set[Hashable] = set()
+        self.worldly = False
 
     def __call__(self, view: View) -> Verdict:
         reading: Any = view.instruments
         key: Hashable = tuple(view.memory.values())
         if self._turn:
             key = (key, id(view.turn))  # the turns of a ground live as long as it does
+        self.asked.add(key)
         verdicts = self._verdicts
         if key in verdicts:
             known = verdicts[key]
             if known is not None:
                 return known
-            reading.read = True
+            self.worldly = True
             known = verdicts.get((key, reading.world))
             if known is not None:
                 return known
         before, reading.read = reading.read, False
         verdict = self._inner(view)
+        verdict = self._equal.setdefault(verdict, verdict)
         if len(verdicts) > KEPT:
             verdicts.clear()
         if reading.read:
+            self.worldly = True
             verdicts[key] = None
             verdicts[key, reading.world] = verdict
         else:
             verdicts[key] = verdict
-        reading.read = reading.read or before
+        reading.read = before
         return verdict
 
+    def known(self, key: Hashable, world: int) -> Verdict | None:
+        """What it says at a moment in a world, if it was asked; equal verdicts are one object."""
+        return self._verdicts.get((key, world))
 
-class _Plan(msgspec.Struct, frozen=True, gc=False):
-    """A move from a loop state: its calls, the state once they ran, and outcomes that no world changes.
 
-    ``state`` is None where the answers depend on the world.
+class _Plan:
+    """A move from a loop state: what it needs no world for, and its outcomes as far as they are known.
+
+    ``state`` is the loop's once the calls have run, None where that depends on the world. ``outcomes`` are
+    those that no world changes. Where the world changes them through ``done_when`` alone, asked at the moment
+    ``key``, ``by_verdict`` has them for each verdict.
     """
 
-    played: Played
-    calls: bool
-    state: State | None
-    outcomes: tuple[Outcome, ...] | None
+    __slots__ = ("by_verdict", "calls", "key", "outcomes", "played", "state")
+
+    def __init__(self, played: Played, calls: bool, state: State | None) -> None:
+        self.played = played
+        self.calls = calls
+        self.state = state
+        self.outcomes: tuple[Outcome, ...] | None = None
+        self.key: Hashable = None
+        self.by_verdict: dict[int, tuple[Outcome, ...]] | None = None
 
 
 class Stepper:
@@ -166,8 +187,10 @@ class Stepper:
         self.ground = ground
         self.keep = keep
         self._on_turn, self._on_results = rules.on_turn, rules.on_results
+        self._remembered: _Remembered | None = None
         if strategy.done_when.finite and not strategy.random:
-            strategy = strategy.but(done_when=_Remembered(strategy.done_when))
+            self._remembered = _Remembered(strategy.done_when)
+            strategy = strategy.but(done_when=self._remembered)
         self._loops = [Loop(strategy, msgspec.structs.replace(task, seed=seed)) for seed in seeds]
         self.loop = self._loops[0]
         self.states = LoopStates(strategy, task, keep)
@@ -211,20 +234,47 @@ class Stepper:
             )
         key = number * self._moves + place
         plan = self._plans.get(key)
-        if plan is not None and plan.outcomes is not None:
-            return plan.outcomes
-        reading = self._reading
         if plan is None:
-            reading.read = False
-            plan = self._planned(self.loop, number, place, world)
-            found = self._taken(self.loop, plan, number, place, world)
-            if not reading.read and plan.state is not None:
-                plan = msgspec.structs.replace(plan, outcomes=found)
             if len(self._plans) > KEPT:
                 self._plans.clear()
+            plan, found = self._first(number, place, world)
             self._plans[key] = plan
             return found
-        return self._taken(self.loop, plan, number, place, world)
+        if plan.outcomes is not None:
+            return plan.outcomes
+        if plan.by_verdict is None:
+            return self._taken(self.loop, plan, number, place, world)
+        remembered = self._remembered
+        assert remembered is not None
+        verdict = remembered.known(plan.key, plan.played[world])
+        if verdict is not None:
+            known = plan.by_verdict.get(id(verdict))
+            if known is not None:
+                return known
+        found = self._taken(self.loop, plan, number, place, world)
+        verdict = remembered.known(plan.key, plan.played[world])
+        if verdict is not None:
+            plan.by_verdict[id(verdict)] = found
+        return found
+
+    def _first(self, number: int, place: int, world: int) -> tuple[_Plan, tuple[Outcome, ...]]:
+        """A step taken for the first time, and what it says of other worlds."""
+        reading, remembered = self._reading, self._remembered
+        reading.read = False
+        if remembered is not None:
+            remembered.asked.clear()
+            remembered.worldly = False
+        plan = self._planned(self.loop, number, place, world)
+        found = self._taken(self.loop, plan, number, place, world)
+        if reading.read or plan.state is None:
+            return plan, found
+        if remembered is None or not remembered.worldly:
+            plan.outcomes = found
+        elif len(remembered.asked) == 1:
+            (plan.key,) = remembered.asked
+            verdict = remembered.known(plan.key, plan.played[world])
+            plan.by_verdict = {} if verdict is None else {id(verdict): found}
+        return plan, found
 
     # Taking a step
 
@@ -243,11 +293,11 @@ class Stepper:
         state = self.states.states[number]
         reached, action, _ = self._on_turn(loop, state, turn, reading)
         if type(action) is not RunTools:
-            return _Plan(played, False, state, None)
+            return _Plan(played, False, state)
         played = self._play(place, action.calls)
         if played.varies:
-            return _Plan(played, True, None, None)
-        return _Plan(played, True, self._on_results(loop, reached, played.ran), None)
+            return _Plan(played, True, None)
+        return _Plan(played, True, self._on_results(loop, reached, played.ran))
 
     def _taken(self, loop: Loop, plan: _Plan, number: int, place: int, world: int) -> tuple[Outcome, ...]:
         turn, reading, played = self.ground.turns[place], self._reading, plan.played

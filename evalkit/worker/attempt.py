@@ -90,9 +90,8 @@ class Attempt:
         self._asking = asking
         self._transcript = store.transcript(held.record.seq)
         self._effects = {effect.step: effect for effect in store.effects(held.record.seq)}
-        if not store.holds(self.lease):
-            # What was read may be another worker's by now.
-            raise LeaseLost(f"task {self.lease.task}: lease {self.lease.number} is lost")
+        # What was read may be another worker's by now.
+        self._check_lease()
         self._fresh = True
         self._word = held.record.word
         self._input, self._output = held.record.input_tokens, held.record.output_tokens
@@ -123,6 +122,11 @@ class Attempt:
             said = " ".join(str(error).split())
             ending = Ending("error", said.split(":")[0], Report(reason=said))
         return self._close(ending, resume)
+
+    def _check_lease(self) -> None:
+        if not self._store.holds(self.lease):
+            lease = self.lease
+            raise LeaseLost(f"task {lease.task}: lease {lease.number} of {lease.worker} is lost")
 
     # What the loop is driven against
 
@@ -209,8 +213,8 @@ class Attempt:
             )
         if result is None:
             if known:
-                # Not for the note, which is there, but to act only while the lease is held.
-                self._store.reserve(self.lease, effect)
+                # The reservation is there and is no progress: a call that kills each worker has an end.
+                self._check_lease()
             result = self._workplace.run(call, effect.key if effect.care == "keyed" else None)
         now = self._clock()
         self._store.confirm(self.lease, effect, result, now)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalkit.core.requests import Delivered, Request, Result, neutral_faults, stimulus
 from evalkit.core.tasks import FINISH_TOOL, Limits, Task, occurs_whole
@@ -79,6 +83,12 @@ class TestStimulus:
 )
 def test_ids_are_matched_whole(word: str, text: str, whole: bool) -> None:
     assert occurs_whole(word, text) is whole
+
+
+@given(st.text("ab.-", min_size=1, max_size=3), st.text("ab.-/_ é٣²\n", max_size=8))
+def test_whole_is_what_the_pattern_says(word: str, text: str) -> None:
+    pattern = rf"(?<![\w./-]){re.escape(word)}(?![\w/-]|\.\w)"
+    assert occurs_whole(word, text) == bool(re.search(pattern, text))
 
 
 def test_bit_sets() -> None:

@@ -32,6 +32,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 LIBRARY = load_suites()
 #: Worlds that run no commands.
 QUICK = [loaded for loaded in in_the_loop(LIBRARY) if loaded.world.kind not in ("repo", "files")]
+#: Families about stop reasons and limits, where policies differ.
+POLICY_FAMILIES = {
+    "pause_turn",
+    "truncation",
+    "refusal",
+    "empty_turns",
+    "transport_faults",
+    "limits_boundary",
+    "contradictory_stop",
+    "infinite_nudging",
+}
 
 
 class TestCells:
@@ -85,12 +96,13 @@ class TestCells:
 
 class TestPolicies:
     def test_every_value_differs_somewhere_and_every_field_is_one(self) -> None:
-        found = differences(QUICK)
+        few = [loaded for loaded in QUICK if loaded.family in POLICY_FAMILIES]
+        found = differences(few[::2])
         assert [line.policy for line in found] == [policy for policy, _ in VALUES]
         for line in found:
             assert hasattr(Strategy, line.policy)
             assert line.differs, f"{line.policy}={line.value}"
-        moves = moves_by_policy(QUICK, found)
+        moves = moves_by_policy(few, found)
         for move, value in (
             ("pause", "pause=as_content"),
             ("truncate", "cut_off=stop"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from evalkit.scenarios.json_schema import schema_text
+from evalkit.scenarios.personas import PERSONAS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
 from evalkit.scoring.check import check_scenario
@@ -23,15 +25,46 @@ def test_sound(scenario: Scenario) -> None:
     assert check_scenario(scenario, KNOWN) == []
 
 
+#: The families of the design.
+FAMILIES = {
+    *("partial_completion", "fabricated_success", "failed_step", "pause_turn", "truncation"),
+    *("infinite_nudging", "over_verification", "refusal", "progress_updates", "empty_turns"),
+    *("contradictory_stop", "finish_batch", "keyword_misfire", "stop_hook", "limits_boundary"),
+    *("resume_effects", "compaction", "transport_faults", "structured_output", "background_work"),
+    *("channel_misuse", "budgets", "twins"),
+}
+
+
 def test_breadth() -> None:
     families = Counter(scenario.family for scenario in LIBRARY)
-    assert len(LIBRARY) >= 60
-    assert len(families) >= 18
+    assert len(LIBRARY) >= 150
+    assert set(families) >= FAMILIES
+    assert min(families[family] for family in FAMILIES) >= 5
     pairs = {tuple(sorted((s.name, s.twin))) for s in LIBRARY if s.twin}
-    assert len(pairs) >= 12
+    assert len(pairs) >= 25
     assert all(scenario.source and scenario.summary for scenario in LIBRARY)
-    known_by = {"partial_completion", "fabricated_success", "pause_turn", "truncation", "infinite_nudging"}
-    assert known_by <= set(families)
+    assert len(PERSONAS) >= 9
+    assert {scenario.persona for scenario in LIBRARY if scenario.family == "populations"} == set(PERSONAS)
+
+
+def test_no_two_files_are_the_same_script() -> None:
+    """Variants of one file differ in a label or limit; two files with equal moves would be padding."""
+    scripts: dict[str, str] = {}
+    for scenario in LIBRARY:
+        # What tells keyword scenarios apart is in their words.
+        if scenario.twin or scenario.persona or "[" in scenario.name or scenario.family == "keyword_misfire":
+            continue
+        script = f"{scenario.world.kind} {scenario.task.checks} {scenario.limits} {_shape(scenario)}"
+        other = scripts.setdefault(script, scenario.name)
+        assert other == scenario.name, f"{scenario.name} is {other} in other words"
+
+
+def _shape(scenario: Scenario) -> str:
+    """The moves without their words and items."""
+    text = re.sub(r"(say|think|text|reason|name)=('[^']*'|\"[^\"]*\")", r"\1", repr(scenario.moves))
+    for number, item in enumerate(scenario.world.items):
+        text = text.replace(repr(item), f"item {number}")
+    return text
 
 
 def test_every_file_fits_the_schema_that_editors_use() -> None:

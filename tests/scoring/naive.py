@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from evalkit.core.decisions import Action, Ending, Reject, Send, Verdict
@@ -46,9 +47,7 @@ class Log:
     def run(self, strategy: Strategy, stage: Stage, _: Any) -> Ending:
         """Run an episode in process and take note of it; the world is read again when it has settled."""
 
-        def watch(
-            turn: Turn, action: Action, verdict: Verdict | None, results: tuple[Result, ...]
-        ) -> None:
+        def watch(turn: Turn, action: Action, verdict: Verdict | None, results: tuple[Result, ...]) -> None:
             if type(action).__name__ == "RunTools":
                 self.ran.extend((turn, result.id) for result in results)
             elif turn.kind not in ("failed", "in_progress"):
@@ -129,7 +128,7 @@ def _over(entries: list[Entry], offered: Offered, held_at: list[int], ever_held:
     if held_at and len(entries) - held_at[0] > 3:
         return True
     undecided = 0
-    for before, entry in zip(entries, entries[1:], strict=False):
+    for before, entry in pairwise(entries):
         undecided = undecided + 1 if before.held and not is_decision(entry.turn, offered) else undecided
         if undecided > 12:
             return True

@@ -57,7 +57,7 @@ def check_flags(scenario: Scenario, arena: Arena, episode: Episode, log: naive.L
     assert episode.spoiled == (truth == "spoiled")
     assert 0 <= episode.excess_turns <= episode.turns
     assert 0 <= episode.excess_tokens <= episode.tokens
-    tp, fp, tn, fn = episode.decisions
+    tp, fp, _, fn = episode.decisions
     assert min(episode.decisions) >= 0
     assert tp + fp == (ending == "done")
     assert fp == episode.false_done

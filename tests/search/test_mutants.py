@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from evalkit.scenarios.loader import load_text
@@ -93,7 +94,7 @@ def test_there_are_many() -> None:
 @pytest.mark.parametrize("name", CATCHES)
 def test_a_mutant_is_caught(name: str) -> None:
     mutant = MUTANTS[name]
-    score = mutation_score([CATCHES[name]], [mutant])
+    score = mutation_score([CATCHES[name]], [name])
     (caught,) = score.mutants
     assert caught.by or caught.differs, mutant.breaks
     assert not score.survivors
@@ -118,9 +119,16 @@ def test_the_reference_survives_itself() -> None:
 def test_what_nobody_notices_survives() -> None:
     made = scenario(LIST, REST, DONE)
     names = ("refusal_for_ever", "words_as_done")
-    score = mutation_score([made], [MUTANTS[name] for name in names])
+    score = mutation_score([made], names)
     assert score.survivors == ("refusal_for_ever",)
     assert (score.caught, score.scenarios) == (1, 1)
+
+
+def test_workers_change_nothing() -> None:
+    made = list(CATCHES.values())[:6]
+    made = [msgspec.structs.replace(scenario, name=f"made-{n}") for n, scenario in enumerate(made)]
+    names = ("pause_as_done", "cap_removed")
+    assert mutation_score(made, names, workers=2) == mutation_score(made, names)
 
 
 @pytest.mark.parametrize(

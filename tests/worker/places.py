@@ -139,8 +139,8 @@ def kill_self(at: int, side: str) -> Deadly:
     return told
 
 
-def forked(work: Callable[[], None], kill_after: float | None = None) -> int:
-    """Run ``work`` in a process of its own, killed after some seconds if it still runs; its exit code."""
+def start(work: Callable[[], None]) -> int:
+    """Begin ``work`` in a process of its own; its number."""
     child = os.fork()
     if child == 0:
         code = 70
@@ -151,12 +151,23 @@ def forked(work: Callable[[], None], kill_after: float | None = None) -> int:
             traceback.print_exc()
         finally:
             os._exit(code)
+    return child
+
+
+def wait(child: int) -> int:
+    """The exit code of a process that was started."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def forked(work: Callable[[], None], kill_after: float | None = None) -> int:
+    """Run ``work`` in a process of its own, killed after some seconds if it still runs; its exit code."""
+    child = start(work)
     if kill_after is not None:
         handle = os.pidfd_open(child)
         if not select.select([handle], [], [], kill_after)[0]:
             os.kill(child, signal.SIGKILL)
         os.close(handle)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return wait(child)
 
 
 def work_until_killed(home: str, at: int, side: str, now: float, tasks: int = 1) -> None:

@@ -134,7 +134,7 @@ def test_one_task_whose_every_worker_is_killed_after_one_step(
 ) -> None:
     order = queue("stubborn")
     kills = 0
-    while run(2, "after") == -signal.SIGKILL:
+    while kills < COMMITS and run(2, "after") == -signal.SIGKILL:
         kills += 1
     assert kills == COMMITS - 1
     check_done_once(order, home)

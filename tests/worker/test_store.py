@@ -28,6 +28,7 @@ from evalkit.worker.records import (
 from evalkit.worker.store import LeaseLost, SqliteDatabase, SqlStore, StoreError, open_store
 from evalkit.worker.store.schema import MIGRATIONS, migrate
 from tests.worker.conftest import Opener
+from tests.worker.places import start, wait
 
 TURN = make_turn((Text("Odd: \ud800 \x00 é"),), "end_turn", native="stop")
 EFFECT = Effect(1, 0, "post \ud800", '{"a": 1}', "keyed", "key", 1 << 90, reserved=1.0)
@@ -311,6 +312,15 @@ def test_reopening_loses_to_whoever_was_first(open_one: Opener) -> None:
 def test_two_processes_may_open_a_new_store_at_once(open_one: Opener) -> None:
     for store in (open_one(), open_one()):
         assert store.count() == {}
+
+
+def test_many_processes_may_make_a_new_file_at_once(home: Path) -> None:
+    """To switch a new file to a write-ahead log SQLite does not wait, though it waits for all else."""
+
+    for number in range(25):
+        url = str(home / f"{number}.sqlite")
+        crew = [start(lambda: open_store(url, durability="normal").shut()) for _ in range(4)]  # noqa: B023
+        assert [wait(process) for process in crew] == [0, 0, 0, 0]
 
 
 def test_an_older_store_is_brought_up_to_date(tmp_path: Path) -> None:

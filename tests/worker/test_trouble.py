@@ -26,6 +26,8 @@ from tests.worker.places import (
     file_store,
     forked,
     payments,
+    start,
+    wait,
     work_until_killed,
     world_of,
     write_scenario,
@@ -82,16 +84,9 @@ def fight(url: str, home: Path, name: str, jumps: tuple[float, ...]) -> None:
 def test_two_workers_whose_clocks_jump_fight_for_the_same_tasks(url: str, home: Path) -> None:
     """A lease that seems to have run out is taken from a worker that lives and goes on acting."""
     orders = queued(url, home, FOUGHT_OVER, 4)
-    other = os.fork()
-    if other == 0:
-        code = 70
-        try:
-            fight(url, home, "ahead", (DAY, 2 * DAY))
-            code = 0
-        finally:
-            os._exit(code)
+    other = start(lambda: fight(url, home, "ahead", (DAY, 2 * DAY)))
     fight(url, home, "behind", (0.0, -DAY))
-    assert os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) == 0
+    assert wait(other) == 0
     check_all_done_once(url, orders, home)
     store = open_store(url)
     attempts = sum(record.attempts for record in store.find(None, None, 99))

@@ -116,6 +116,29 @@ def test_attempts_without_progress_come_to_an_end(tmp_path: Path) -> None:
     assert Path(record.artifact).exists()
 
 
+def test_a_call_that_fails_every_worker_has_an_end(tmp_path: Path) -> None:
+    """Its reservation is on record from the first attempt on; to find it there again is no progress."""
+    store, stage = memory_store(), stage_of(payments(1))
+    run = stage.run
+
+    def breaks(call: Call, key: str | None = None) -> Result:
+        if call.tool == "post_payment":
+            raise RuntimeError("out of memory")
+        return run(call, key)
+
+    stage.run = breaks  # type: ignore[method-assign]
+    store.add((Order("a", "Do it.", checks=("full",)),), 0.0)
+    lives = 0
+    while store.get("a").status != "escalated":
+        lives += 1
+        assert memory_worker(store, stage, tmp_path, clock=lambda: lives * 1000.0).work_one()  # noqa: B023
+    assert lives == MAX_IDLE + 2
+    record = store.get("a")
+    assert [effect.status for effect in store.effects(record.seq)] == ["confirmed", "reserved"]
+    assert record.artifact is not None
+    assert "In doubt" in Path(record.artifact).read_text()
+
+
 def test_attempts_that_bring_progress_have_no_end(tmp_path: Path) -> None:
     """Each life gets one turn further; there are more lives than may fail without."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +14,8 @@ from evalkit.worker.store.protocol import StoreBusy, StoreError
 #: death of the process but not of the machine.
 Durability = Literal["full", "normal"]
 
+#: Seconds before the switch to a write-ahead log is tried again.
+_AGAIN = 0.005
 _BUSY = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED))
 
 
@@ -32,8 +35,20 @@ class SqliteDatabase:
             )
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{path}: cannot be opened: {error}") from None
-        self.execute("pragma journal_mode = wal")
+        self._keep_log(patience)
         self.execute(f"pragma synchronous = {durability}")
+
+    def _keep_log(self, patience: float) -> None:
+        """Switch to a write-ahead log. SQLite does not wait for others who do the same to a new file."""
+        begun = time.monotonic()
+        while True:
+            try:
+                self.execute("pragma journal_mode = wal")
+                return
+            except StoreBusy:
+                if time.monotonic() - begun > patience:
+                    raise
+                time.sleep(_AGAIN)
 
     def begin(self) -> None:
         self.execute("begin immediate")

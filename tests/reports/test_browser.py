@@ -1,0 +1,326 @@
+"""The page as a reader meets it: opened from disk in a headless Chromium."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalkit.reports import html
+from evalkit.reports.charts import draw_charts
+from evalkit.reports.html import write_page
+from evalkit.runs.plan import Plan, make_plan
+from evalkit.runs.run import run_plan
+from evalkit.runs.store import Store
+from evalkit.scenarios.suites import load_suites
+from evalkit.stats.summary import summarize
+from tests.reports.chromium import Browser, find_chromium
+
+pytestmark = pytest.mark.browser
+
+EXAMPLE = "migration-reports-at-four-of-six"
+NAMES = (EXAMPLE, "pauses-then-reports", "promises-for-ever", "receipt-kept", "receipt-lost")
+STRATEGIES = ("silence", "acceptance", "gate")
+TITLE = "document.querySelector('#episode-title')"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    if find_chromium() is None:
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is not installed; on Debian: apt-get install chromium")
+        pytest.skip("Chromium is not installed")
+    started = Browser(tmp_path_factory.mktemp("profile"))
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    scenarios = load_suites(NAMES)
+    sources = {scenario.place: Path(scenario.place).read_text(encoding="utf-8") for scenario in scenarios}
+    return make_plan(scenarios, sources, STRATEGIES, 1, None)
+
+
+def report(plan: Plan, folder: Path, *, charts: bool = False, transcripts: int = html.TRANSCRIPTS) -> Path:
+    store = Store.create(folder, plan.recipe)
+    run_plan(plan, store, 1)
+    summary = summarize(store)
+    drawn = draw_charts(summary, folder / "charts") if charts else []
+    page = write_page(store, summary, drawn, transcripts=transcripts)
+    store.close()
+    return page
+
+
+@pytest.fixture(scope="module")
+def page(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return report(plan, tmp_path_factory.mktemp("report"), charts=True).as_uri()
+
+
+@pytest.fixture
+def opened(browser: Browser, page: str) -> Iterator[Browser]:
+    """The page at desktop width; afterwards nothing may have been fetched or complained of."""
+    browser.size(1280, 900)
+    browser.media()
+    browser.open(page)
+    yield browser
+    assert [url for url in browser.requests if url not in (page, "about:blank")] == []
+    assert browser.complaints == []
+
+
+def rows(browser: Browser) -> list[list[str]]:
+    found: list[list[str]] = browser.run(
+        "[...document.querySelectorAll('#cases tbody tr')].map(r => [...r.cells].map(c => c.textContent))"
+    )
+    return found
+
+
+def choose(browser: Browser, form: str, name: str, text: str) -> None:
+    """Choose an option of a select by its text, as a reader does."""
+    browser.run(
+        f"(() => {{ const s = document.querySelector('{form} [name={name}]');"
+        f"s.value = [...s.options].find(o => o.textContent.startsWith({text!r})).value;"
+        "s.dispatchEvent(new Event('input', {bubbles: true}));"
+        "s.dispatchEvent(new Event('change', {bubbles: true})); })()"
+    )
+
+
+def open_case(browser: Browser, scenario: str, strategy: str) -> None:
+    browser.run(
+        "[...document.querySelectorAll('#cases tbody tr')].find(r => "
+        f"r.cells[0].textContent === {scenario!r} && r.cells[1].textContent === {strategy!r})"
+        ".querySelector('button').click()"
+    )
+    browser.until(f"document.querySelector('#episode').open && {TITLE}.textContent === {scenario!r}")
+
+
+def text(browser: Browser, selector: str) -> str:
+    return str(browser.run(f"document.querySelector('{selector}').textContent"))
+
+
+def test_it_opens_from_disk_with_the_answer_first(opened: Browser) -> None:
+    first = opened.run("document.querySelector('main > section').id")
+    assert first == "answer"
+    assert opened.run("document.querySelectorAll('.answers article').length") >= 1
+    assert opened.run("document.querySelectorAll('svg.chart').length") >= 8
+
+
+def test_filters(opened: Browser) -> None:
+    everything = rows(opened)
+    assert len(everything) > 4
+    choose(opened, "#filters", "contender", "silence")
+    assert {row[1] for row in rows(opened)} == {"silence"}
+    assert text(opened, "#counted").startswith(f"{len(rows(opened))} of {len(everything)} cases")
+    choose(opened, "#filters", "fault", "premature stop")
+    assert all("premature stop" in row[5] for row in rows(opened))
+    opened.run(
+        "(() => { const s = document.querySelector('#filters [name=words]'); s.value = 'FOUR-of';"
+        "s.dispatchEvent(new Event('input', {bubbles: true})); })()"
+    )
+    assert [row[:2] for row in rows(opened)] == [[EXAMPLE, "silence"]]
+    opened.run("document.querySelector('#filters [type=reset]').click()")
+    opened.until(f"document.querySelectorAll('#cases tbody tr').length === {len(everything)}")
+
+
+def test_a_transcript(opened: Browser) -> None:
+    open_case(opened, EXAMPLE, "silence")
+    steps = opened.run("[...document.querySelectorAll('#episode .step')].map(s => s.innerText)")
+    assert len(steps) == 6
+    last = steps[-1]
+    for said in ("Turn 6", "end_turn", "claims partial", "4/6", "done: the turn has no calls", "ended done"):
+        assert said in last
+    assert "The run stopped here: done/reachable" in last
+    meter = opened.run(
+        "document.querySelector('#episode .step:last-child .meter').getAttribute('aria-label')"
+    )
+    assert meter == "4 of 6 items settled"
+    assert opened.run("location.hash") == f"#case={EXAMPLE}/silence/0"
+
+
+def test_where_the_work_was_complete(opened: Browser) -> None:
+    open_case(opened, EXAMPLE, "silence")
+    choose(opened, "#episode", "strategy", "acceptance")
+    opened.until("document.querySelector('#episode .side-head').textContent.includes('acceptance')")
+    marks = opened.run("[...document.querySelectorAll('#episode .mark')].map(m => m.textContent)")
+    assert marks == ["The work is complete from here", "The run stopped here: done/complete"]
+
+
+def beside(browser: Browser, other: str) -> dict[str, Any]:
+    choose(browser, "#episode", "beside", other)
+    browser.until("document.querySelector('#parting') !== null")
+    found: dict[str, Any] = browser.run(
+        "(() => { const top = (n) => Math.round(n.getBoundingClientRect().top);"
+        "const cells = [...document.querySelectorAll('.body > .sides.two > *')];"
+        "const after = cells.slice(cells.indexOf(document.querySelector('#parting')) + 1);"
+        "const pairs = []; for (let i = 0; i < after.length; i += 2) pairs.push([after[i], after[i + 1]]);"
+        "return { parting: document.querySelector('#parting').textContent,"
+        "tops: pairs.map(([a, b]) => [top(a), top(b)]),"
+        "turns: pairs.map(p => p.map(n => n.querySelector('.turn span')?.textContent ?? '')),"
+        "same: document.querySelector('.same summary')?.textContent ?? '' }; })()"
+    )
+    return found
+
+
+def test_two_strategies_are_aligned_where_they_part(opened: Browser) -> None:
+    open_case(opened, EXAMPLE, "silence")
+    found = beside(opened, "acceptance")
+    assert found["parting"] == "Here they part: turn 6"
+    assert found["same"].startswith("The first 5 steps are the same in both")
+    assert found["turns"] == [["Turn 6", "Turn 6"], ["", "Turn 7"], ["", "Turn 8"], ["", "Turn 9"]]
+    assert all(left == right for left, right in found["tops"])
+
+
+def test_ticks_on_a_checklist_are_no_parting(opened: Browser) -> None:
+    open_case(opened, EXAMPLE, "silence")
+    assert beside(opened, "gate")["parting"] == "Here they part: turn 6"
+
+
+def test_a_link_opens_the_same_view(opened: Browser, page: str) -> None:
+    opened.open(f"{page}#case={EXAMPLE}/silence/0/acceptance")
+    opened.until("document.querySelector('#parting') !== null")
+    heads = opened.run("[...document.querySelectorAll('.side-head strong')].map(n => n.textContent)")
+    assert heads == ["silence", "acceptance"]
+    opened.requests[:] = [url for url in opened.requests if not url.startswith(page)]
+
+
+def test_by_keyboard(opened: Browser) -> None:
+    opened.run("document.querySelector('#cases tbody button').focus()")
+    opened.press("Enter")
+    opened.until("document.querySelector('#episode').open")
+    # The dialog has the focus, and the page behind it is out of reach.
+    assert opened.run("document.querySelector('#episode').contains(document.activeElement)")
+    opened.press("Tab")
+    assert opened.run("document.querySelector('#episode').contains(document.activeElement)")
+    opened.press("Escape")
+    opened.until("!document.querySelector('#episode').open")
+    assert opened.run("document.activeElement === document.querySelector('#cases tbody button')")
+
+
+def test_next_and_previous_follow_the_filter(opened: Browser) -> None:
+    choose(opened, "#filters", "contender", "silence")
+    wanted = [row[0] for row in rows(opened)]
+    open_case(opened, wanted[0], "silence")
+    seen = [wanted[0]]
+    while not opened.run("[...document.querySelectorAll('.controls button')].at(-2).disabled"):
+        opened.run("[...document.querySelectorAll('.controls button')].at(-2).click()")
+        opened.until(f"{TITLE}.textContent !== {seen[-1]!r}")
+        seen.append(opened.run(f"{TITLE}.textContent"))
+    assert seen == wanted
+
+
+def test_tables_sort(opened: Browser) -> None:
+    table = "document.querySelectorAll('table.sortable')[0]"
+    head = f"{table}.tHead.rows[0].cells[9]"
+    column = f"[...{table}.tBodies[0].rows].map(r => Number(r.cells[9].dataset.sort))"
+    opened.run(f"{head}.querySelector('button').click()")
+    assert opened.run(column) == sorted(opened.run(column), reverse=True)
+    opened.run(f"{head}.querySelector('button').click()")
+    assert opened.run(column) == sorted(opened.run(column))
+    assert opened.run(f"{head}.getAttribute('aria-sort')") == "ascending"
+
+
+def test_every_control_has_a_name(opened: Browser) -> None:
+    open_case(opened, EXAMPLE, "silence")
+    nodes = opened.send("Accessibility.getFullAXTree")["nodes"]
+    asked = {
+        "button",
+        "link",
+        "combobox",
+        "searchbox",
+        "textbox",
+        "image",
+        "table",
+        "dialog",
+        "region",
+        "meter",
+    }
+    nameless = [
+        node["role"]["value"]
+        for node in nodes
+        if not node.get("ignored")
+        and node.get("role", {}).get("value") in asked - {"table"}
+        and not node.get("name", {}).get("value")
+    ]
+    assert nameless == []
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_no_width_scrolls_sideways(opened: Browser, width: int) -> None:
+    opened.size(width, 844, mobile=width < 500)
+    assert opened.run("document.documentElement.scrollWidth") <= width
+    open_case(opened, EXAMPLE, "silence")
+    beside(opened, "acceptance")
+    box = opened.run("(r => [r.left, r.right])(document.querySelector('#episode').getBoundingClientRect())")
+    assert 0 <= box[0] <= box[1] <= width
+    assert opened.run("(b => b.scrollWidth - b.clientWidth)(document.querySelector('.body'))") <= 1
+
+
+def _contrast(browser: Browser, selector: str) -> float:
+    """The contrast of an element's text with what is behind it (WCAG 2)."""
+    return float(
+        browser.run(
+            "(() => { const lum = (c) => { const v = c.match(/[\\d.]+/g).slice(0, 3).map(x => x / 255)"
+            ".map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);"
+            "return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };"
+            f"let n = document.querySelector('{selector}'); const ink = lum(getComputedStyle(n).color);"
+            "let ground = 'rgba(0, 0, 0, 0)';"
+            "while (n && /, 0\\)$/.test(ground)) "
+            "{ ground = getComputedStyle(n).backgroundColor; n = n.parentElement; }"
+            "const b = lum(ground); return (Math.max(ink, b) + 0.05) / (Math.min(ink, b) + 0.05); })()"
+        )
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_is_readable_in_light_and_dark(opened: Browser, dark: bool) -> None:
+    opened.media(dark=dark)
+    ground = opened.run("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") is not dark
+    open_case(opened, EXAMPLE, "silence")
+    for selector in (
+        "h1",
+        ".meaning",
+        ".best",
+        ".caveats li",
+        "nav a",
+        ".matrix .wrong",
+        "#counted",
+        ".mark.bad",
+        ".fail",
+    ):
+        assert _contrast(opened, selector) >= 4.5, selector
+    # The ink of charts is the page's.
+    assert _contrast(opened, "svg.chart") >= 4.5
+
+
+def test_printed_it_has_no_controls(opened: Browser) -> None:
+    opened.media(media="print")
+    for selector in ("nav", "#filters", ".files"):
+        assert opened.run(f"getComputedStyle(document.querySelector('{selector}')).display") == "none"
+    assert len(opened.send("Page.printToPDF")["data"]) > 10_000
+
+
+def test_a_large_run_loads_its_transcripts_from_beside(
+    browser: Browser, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "EMBEDDED", 10)
+    monkeypatch.setattr(html, "CASES", 1)
+    url = report(plan, tmp_path / "large").as_uri()
+    browser.open(url)
+    browser.until("document.querySelectorAll('#cases tbody tr').length > 4")
+    open_case(browser, EXAMPLE, "silence")
+    assert browser.run("document.querySelectorAll('#episode .step').length") == 6
+    assert browser.complaints == []
+    assert all(request.startswith((url.rsplit("/", 1)[0], "about:")) for request in browser.requests)
+
+
+def test_a_transcript_that_is_not_there_names_the_command(
+    browser: Browser, plan: Plan, tmp_path: Path
+) -> None:
+    browser.open(report(plan, tmp_path / "small", transcripts=0).as_uri())
+    open_case(browser, EXAMPLE, "silence")
+    assert f"evalkit show {tmp_path / 'small'}" in text(browser, "#episode code")
+    assert browser.complaints == []

@@ -1,0 +1,117 @@
+"""The charts: what is drawn, in which forms, and how it stands in a page."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.reports.charts import draw_charts
+from evalkit.reports.charts.cost import pareto
+from evalkit.reports.charts.draw import _draw
+from evalkit.reports.charts.outcomes import GROUPS, group_of
+from evalkit.reports.charts.style import GREEN, RED, readable_on, spread
+from evalkit.stats.summary import summarize
+from tests.made_runs import entry, grid
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    folder = tmp_path_factory.mktemp("charts")
+    entries = [entry(f"s{n}", "a <family> & $x_1$", "full" if n < 22 else "none") for n in range(24)]
+    right = [[n < 4, n < 20] for n in range(24)]
+    summary = summarize(
+        grid(folder / "run", right, strategies=["base", "<script>alert(1)</script>"], entries=entries)
+    )
+    return folder, {chart.name: chart.svg for chart in draw_charts(summary, folder / "charts")}
+
+
+def test_each_chart_in_each_form(drawn: tuple[Path, dict[str, str]]) -> None:
+    folder, charts = drawn
+    names = {f"{kind}-{level}" for kind in ("outcomes", "cost", "forest") for level in ("full", "none")}
+    names |= {
+        f"heat-{rate}"
+        for rate in ("correct", "premature-stop", "false-done", "over-continuation", "unclosed")
+    }
+    assert set(charts) == names | {"turns"}
+    for name in charts:
+        starts = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+        for kind, start in starts.items():
+            assert (folder / "charts" / f"{name}.{kind}").read_bytes().startswith(start)
+
+
+def test_in_a_page_names_are_text_and_ids_are_of_one_chart(drawn: tuple[Path, dict[str, str]]) -> None:
+    _, charts = drawn
+    ids: set[str] = set()
+    for name, svg in charts.items():
+        root = ElementTree.fromstring(
+            svg.replace("<svg", '<svg xmlns:xlink="http://www.w3.org/1999/xlink"', 1)
+            if "xmlns:xlink" not in svg
+            else svg
+        )
+        assert root.get("role") == "img"
+        assert root.get("aria-label")
+        assert "<script>alert" not in svg
+        mine = re.findall(r'\bid="([^"]*)"', svg)
+        assert all(id_.startswith(f"{name}-") for id_ in mine)
+        assert not ids & set(mine)
+        ids |= set(mine)
+        used = re.findall(r'(?:url\(|xlink:href=")#([^")]*)', svg)
+        assert set(used) <= set(mine)
+        assert "#1f2328" not in svg
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in charts["outcomes-full"]
+    # A dollar sign is no formula.
+    assert "$x 1$" in charts["heat-correct"]
+
+
+def test_figures_in_words_are_not_rounded_with_the_coordinates(drawn: tuple[Path, dict[str, str]]) -> None:
+    assert "p &lt; 0.001" in drawn[1]["forest-full"]
+
+
+def test_the_same_figures_give_the_same_files(tmp_path: Path) -> None:
+    summary = summarize(grid(tmp_path / "run", [[1, 0], [1, 1]], strategies=["a", "b"]))
+    digests = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        for name in ("outcomes-full", "cost-full"):
+            _draw(summary, name, tmp_path / folder)
+        files = sorted((tmp_path / folder).iterdir())
+        digests.append([(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files])
+    assert digests[0] == digests[1]
+    assert len(digests[0]) == 6
+
+
+def test_every_outcome_has_a_group() -> None:
+    endings = ("done", "partial", "escalated", "limit", "error", "never")
+    truths = ("complete", "reachable", "spoiled", "stuck", "incomplete")
+    assert {group_of(f"{ending}/{truth}") for ending in endings for truth in truths} == set(GROUPS)
+
+
+points = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), min_size=1, max_size=12)
+
+
+@given(points)
+def test_pareto(found: list[tuple[int, int]]) -> None:
+    line = pareto([(float(x), float(y)) for x, y in found])
+    assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(line))
+    for cost, value in found:
+        assert any(x <= cost and y >= value for x, y in line)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=19))
+def test_labels_are_pushed_apart(values: list[float]) -> None:
+    ordered = sorted(values, reverse=True)
+    found = spread(ordered, 4.4, 0.0, 100.0)
+    assert len(found) == len(ordered)
+    assert all(a - b >= 4.4 - 1e-9 for a, b in pairwise(found))
+
+
+def test_readable() -> None:
+    assert readable_on("#000000") == "#ffffff"
+    assert readable_on("#ffffff") == readable_on(GREEN) == readable_on(RED) == "#000000"

@@ -1,0 +1,126 @@
+"""How figures are written, what the answer says, and that levels of checks stay apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalkit.reports.answer import answers, caveats
+from evalkit.reports.figures import at_level, count, macro, number, p_value, percent, rate
+from evalkit.reports.markdown import report_markdown
+from evalkit.reports.sweep import sweeps
+from evalkit.reports.table import print_table
+from evalkit.reports.tables import causes_table, level_tables, stops_table, twins_table
+from evalkit.stats.summary import summarize
+from tests.made_runs import entry, grid
+
+
+def cell(hits: float, of: int, **more: Any) -> dict[str, Any]:
+    shares = {"scenario_count": hits, "scenario_base": of, "scenario_rate": hits / of if of else None}
+    return {"count": 0, "base": of, "low": None, "high": None, **shares, **more}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (cell(3, 12), "3 of 12"),
+        (cell(12, 58), "12 of 58 (21 %)"),
+        (cell(41.5, 58), "41.5 of 58 (72 %)"),
+        (cell(0, 0), "n/a"),
+        (cell(10, 20, low=0.28, high=0.72), "10 of 20 (50 %) [28 %, 72 %]"),
+    ],
+)
+def test_rate(value: dict[str, Any], text: str) -> None:
+    assert rate(value) == text
+
+
+def test_numbers() -> None:
+    assert [percent(v) for v in (0, 0.004, 0.5, 0.998, 1)] == ["0 %", "0.4 %", "50 %", "99.8 %", "100 %"]
+    assert [number(v) for v in (None, 7.25, 1234.5)] == ["n/a", "7.2", "1,234"]
+    assert [p_value(v) for v in (None, 0.0001, 0.25)] == ["–", "< 0.001", "0.250"]
+    assert [count(v) for v in (4.0, 4.333)] == ["4", "4.3"]
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """Twenty scenarios with full checks, five without: ``sure`` wins the first, ``lucky`` the second."""
+    entries = [entry(f"s{n}", "one" if n % 2 else "two", "full" if n < 20 else "none") for n in range(25)]
+    right = [[n < 4, n < 20, n >= 12] for n in range(25)]
+    return summarize(grid(folder, right, strategies=["base", "sure", "lucky"], entries=entries))
+
+
+def test_the_answer_is_given_level_by_level(tmp_path: Path) -> None:
+    full, none = answers(summary(tmp_path))
+    assert (full.level, full.best, none.level, none.best) == ("full", "sure", "none", "lucky")
+    assert full.result == "20 of 20 (100 %) scenarios correct"
+    assert full.runner_up == "Next: lucky, 8 of 20 (40 %)."
+    # Six comparisons are shown; the smallest p-value is taken times six: 6 * 2 / 2^16.
+    assert full.sure.startswith("Against base: better in 16, worse in 0 of 20 (+80 points); exact sign-flip")
+    assert none.sure.endswith("fewer than 20 scenarios: counts only.")
+    assert "4.0 turns and 100 tokens an episode" in full.cost
+
+
+def test_ties_and_the_baseline_itself(tmp_path: Path) -> None:
+    (answer,) = answers(summarize(grid(tmp_path, [[1, 1]] * 3, strategies=["a", "b"])))
+    assert answer.best == "a"
+    assert answer.result == "3 of 3 scenarios correct, as b"
+    assert "baseline" in answer.sure
+    assert answer.runner_up == ""
+
+
+def test_nothing_correct_has_no_cost_for_each(tmp_path: Path) -> None:
+    (answer,) = answers(summarize(grid(tmp_path, [[0]], strategies=["a"])))
+    assert answer.cost.endswith("no episode was correct.")
+
+
+def test_what_may_be_claimed(tmp_path: Path) -> None:
+    said = " ".join(caveats(summary(tmp_path)))
+    assert "written, not sampled" in said
+    assert "never pooled" in said
+    people = [entry(f"p{n}", population=True) for n in range(5)]
+    sampled = summarize(grid(tmp_path / "p", [[1]] * 5, strategies=["a"], entries=people))
+    assert "clustered by scenario" in " ".join(caveats(sampled))
+
+
+def test_no_text_pools_the_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = summary(tmp_path)
+    print_table(found)
+    for text in (capsys.readouterr().out, report_markdown(found, "2026-11-30")):
+        assert "20 of 20 (100 %)" in text
+        # Over both levels sure has 20 of 25 and lucky 13: said nowhere but in the paired comparison.
+        assert "of 25 (" not in text
+
+
+def test_tables(tmp_path: Path) -> None:
+    found = summary(tmp_path)
+    full, none = level_tables(found)
+    assert [row[0].text for row in full["rows"]] == ["sure", "lucky", "base"]
+    assert none["scenarios"] == 5
+    assert stops_table(found)["rows"][0] == {"name": "base", "family": "all", "cells": [21, 0, 25, 25, 75]}
+    moves = causes_table(found)
+    assert moves["names"] == [row["strategy"] for row in at_level(found, "all")]
+    assert [cell.text for cell in moves["moves"][0]["cells"]] == ["5", "12", "21"]
+    row = at_level(found, "all")[0]
+    assert macro(found, row, "correct") == pytest.approx((10 / 13 + 10 / 12) / 2)
+
+
+def test_twins_table(tmp_path: Path) -> None:
+    entries = [entry("x", twin="y"), entry("y", twin="x")]
+    found = summarize(grid(tmp_path, [[1, 1], [0, 1]], strategies=["words", "world"], entries=entries))
+    table = twins_table(found)
+    assert table["coin"] == "0.25"
+    assert dict(zip(table["names"], table["totals"], strict=True)) == {"world": "1", "words": "0"}
+    assert table["rows"] == [{"pair": "x / y", "cells": [True, False]}]
+
+
+def test_a_sweep_has_a_table_of_its_own(tmp_path: Path) -> None:
+    names = ["plain", "reader", "reader@misses=0.1", "reader@misses=0.4", "reader@fooled=0.1"]
+    right = [[n < 5, n < 9, n < 7, n < 5, n < 9] for n in range(10)]
+    found = summarize(grid(tmp_path, right, strategies=names))
+    assert [row["strategy"] for row in at_level(found, "all")] == ["reader", "plain"]
+    assert {pair["strategy"] for pair in found["pairs"]} == {"reader"}
+    misses, fooled = sweeps(found)
+    assert [value["scenario_count"] for value in misses.rates.values()] == [9, 7, 5]
+    assert (misses.rival, misses.below, fooled.below) == ("plain", 0.4, None)
+    assert "If the verifier errs" in report_markdown(found)

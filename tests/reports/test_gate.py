@@ -1,0 +1,298 @@
+"""The gate: each rule by itself, on runs made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from evalkit.reports.baseline import (
+    Baseline,
+    BaselineError,
+    Incompatible,
+    baseline_of,
+    baseline_text,
+    read_baseline,
+)
+from evalkit.reports.gate import Judgement, Level, judge
+from evalkit.reports.junit import github_annotations, junit_xml, step_summary
+from evalkit.reports.rules import Rules, RulesError, read_rules
+from evalkit.runs.store import void_row
+from tests.made_runs import entry, grid, made_run, recipe, row
+
+Right = list[list[int | list[int]]]
+
+
+def baseline(folder: Path, right: Right, **options: object) -> Baseline:
+    store = grid(folder / "before", right, strategies=["s"], **options)
+    return baseline_of(store)
+
+
+def gate(folder: Path, before: Right, now: Right, rules: Rules | None = None, **options: object) -> Judgement:
+    made = baseline(folder, before)
+    return judge(grid(folder / "now", now, strategies=["s"], **options), made, rules or Rules())
+
+
+def messages(judgement: Judgement, level: Level) -> list[str]:
+    return [f"{reason.scenario}: {reason.message}" for reason in judgement.of(level)]
+
+
+def test_the_same_run_is_clean(tmp_path: Path) -> None:
+    found = gate(tmp_path, [[1], [0]], [[1], [0]])
+    assert found.code == 0
+    # What always fails is named, even where the baseline has it.
+    assert messages(found, "note") == [": 1 scenarios always fail, as in the baseline: s001"]
+
+
+class TestFlips:
+    def test_from_pass_to_fail(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[[1, 1]], [[1, 1]]], [[[1, 1]], [[1, 0]]])
+        assert found.code == 1
+        assert messages(found, "regression") == [
+            "s001: flips from pass to fail: done/complete → done/complete 1, done/reachable 1 "
+            "(1 of 2 correct)"
+        ]
+
+    def test_as_many_as_are_allowed(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[[1, 1]], [[1, 1]]], [[[1, 1]], [[1, 0]]], Rules(allowed_flips=1))
+        assert found.code == 0
+        assert "flips from pass to fail" in messages(found, "note")[0]
+
+    def test_a_share_may_pass_for_all(self, tmp_path: Path) -> None:
+        assert gate(tmp_path, [[[1, 1]]], [[[1, 0]]], Rules(pass_share=0.5)).code == 0
+
+    def test_what_passes_now_is_noted(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[0], [1]], [[1], [1]])
+        assert found.code == 0
+        assert messages(found, "note") == [": 1 scenarios pass now and did not: s000"]
+
+
+class TestAlwaysFailing:
+    @pytest.mark.parametrize(
+        "rules",
+        [
+            Rules(allowed_flips=99),
+            Rules(allowed_drop=1.0, allowed_flips=99, limits={"correct": 0.0}),
+            Rules(pass_share=0.0, allowed_flips=99),
+        ],
+    )
+    def test_no_threshold_hides_one(self, tmp_path: Path, rules: Rules) -> None:
+        found = gate(tmp_path, [[1]] * 200, [[1]] * 199 + [[0]], rules)
+        assert found.code == 1
+        assert messages(found, "regression") == [
+            "s199: always fails: done/reachable; in the baseline 1 of 1 correct"
+        ]
+
+    def test_a_new_one_too(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[1]], [[1], [0]])
+        assert found.code == 1
+        assert messages(found, "regression") == ["s001: always fails: done/reachable; it is new"]
+
+    def test_unless_it_is_known(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[1]], [[1], [0]], Rules(known_failures=("s001",)))
+        assert found.code == 0
+        assert "s001: always fails: done/reachable, a known failure" in messages(found, "note")
+
+    def test_of_a_changed_scenario(self, tmp_path: Path) -> None:
+        made = baseline(tmp_path, [[1]])
+        other = Baseline(**{**_fields(made), "scenarios": {"s000": "another text"}})
+        found = judge(grid(tmp_path / "now", [[0]], strategies=["s"]), other, Rules())
+        assert found.code == 1
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("limits", "said"),
+        [
+            ({"correct": 0.9}, "correct is 80 % (8 of 10 scenarios), below the limit of 90 %"),
+            ({"false_done": 0.1}, "false done is 20 % (2 of 10 scenarios), above the limit of 10 %"),
+            (
+                {"false_done": {"two": 0.0}},
+                "false done in two is 20 % (1 of 5 scenarios), above the limit of 0 %",
+            ),
+            (
+                {"correct": {"none": 1.0}},
+                "correct in none is 80 % (4 of 5 scenarios), below the limit of 100 %",
+            ),
+        ],
+    )
+    def test_broken(self, tmp_path: Path, limits: dict[str, float], said: str) -> None:
+        entries = [entry(f"s{n}", "one" if n < 5 else "two", "full" if n < 5 else "none") for n in range(10)]
+        right: Right = [[n % 5 > 0] for n in range(10)]
+        before = grid(tmp_path / "a", right, strategies=["s"], entries=entries)
+        now = grid(tmp_path / "b", right, strategies=["s"], entries=entries)
+        found = judge(now, baseline_of(before), Rules(limits=limits))
+        assert found.code == 1
+        assert messages(found, "regression") == [f": {said}"]
+
+    def test_kept(self, tmp_path: Path) -> None:
+        assert (
+            gate(tmp_path, [[1], [0]], [[1], [0]], Rules(limits={"correct": 0.5, "false_done": 0.5})).code
+            == 0
+        )
+
+    @pytest.mark.parametrize("limits", [{"correct": {"nowhere": 0.5}}, {"honest_report": 0.5}])
+    def test_with_nothing_to_hold_it_against(self, tmp_path: Path, limits: dict[str, float]) -> None:
+        assert gate(tmp_path, [[1]], [[1]], Rules(limits=limits)).code == 3
+
+
+class TestDifferences:
+    def test_a_fall_that_chance_does_not_explain(self, tmp_path: Path) -> None:
+        before: Right = [[[1, 1]]] * 40
+        now: Right = [[[1, 1]]] * 30 + [[[1, 0]]] * 10
+        found = gate(tmp_path, before, now, Rules(allowed_flips=99))
+        assert found.code == 1
+        assert any(
+            "correct fell by 12.5 points over 40 scenarios" in m for m in messages(found, "regression")
+        )
+        assert gate(tmp_path / "x", before, now, Rules(allowed_flips=99, allowed_drop=0.2)).code == 0
+
+    def test_one_that_chance_may_explain(self, tmp_path: Path) -> None:
+        before: Right = [[[1, 1]]] * 40
+        now: Right = [[[1, 1]]] * 37 + [[[1, 0]]] * 3
+        assert gate(tmp_path, before, now, Rules(allowed_flips=99)).code == 0
+
+
+class TestNotGateable:
+    def test_nothing_evaluated(self, tmp_path: Path) -> None:
+        empty = made_run(tmp_path / "now", recipe([entry("s000")], ["s"]), [])
+        found = judge(empty, baseline(tmp_path, [[1]]), Rules())
+        assert found.code == 3
+        assert messages(found, "not gateable") == [": nothing was evaluated"]
+
+    def test_too_many_void(self, tmp_path: Path) -> None:
+        made = recipe([entry("s000"), entry("s001")], ["s"])
+        run = made_run(tmp_path / "now", made, [row(0, 0, 0), void_row(1, 1, 0, 0, "died")])
+        found = judge(run, baseline(tmp_path, [[1], [1]]), Rules())
+        assert found.code == 3
+        assert "1 of 2 episodes are void" in messages(found, "not gateable")[0]
+
+    def test_a_strategy_that_is_not_there(self, tmp_path: Path) -> None:
+        run = grid(tmp_path / "now", [[1]], strategies=["t"])
+        found = judge(run, baseline(tmp_path, [[1]]), Rules())
+        assert found.code == 3
+        assert messages(found, "not gateable") == [": is not in the run, which has: t"]
+        assert judge(run, baseline(tmp_path / "x", [[1]]), Rules(strategies=("t",))).code == 3
+
+    def test_too_few_scenarios(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[1], [1]], [[1], [1]], Rules(min_scenarios=3))
+        assert found.code == 3
+        assert messages(found, "not gateable") == [": 2 scenarios in common with the baseline, 3 needed"]
+
+    def test_missing_scenarios_unless_allowed(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[1], [1]], [[1]])
+        assert found.code == 3
+        assert messages(found, "not gateable") == ["s001: is in the baseline and was not run"]
+        assert gate(tmp_path / "x", [[1], [1]], [[1]], Rules(missing_scenarios="allow")).code == 0
+
+    def test_changed_scenarios_where_refused(self, tmp_path: Path) -> None:
+        made = baseline(tmp_path, [[1], [1]])
+        other = Baseline(**{**_fields(made), "scenarios": {"s000": "digest of s000", "s001": "another"}})
+        run = grid(tmp_path / "now", [[1], [1]], strategies=["s"])
+        assert judge(run, other, Rules()).code == 0
+        assert judge(run, other, Rules(changed_scenarios="refuse")).code == 3
+
+    def test_new_scenarios_where_refused(self, tmp_path: Path) -> None:
+        assert gate(tmp_path, [[1]], [[1], [1]]).code == 0
+        assert gate(tmp_path / "x", [[1]], [[1], [1]], Rules(new_scenarios="refuse")).code == 1
+
+
+def _fields(made: Baseline) -> dict[str, object]:
+    return {name: getattr(made, name) for name in Baseline.__struct_fields__}
+
+
+class TestBaselineFile:
+    def test_is_read_as_it_was_written(self, tmp_path: Path) -> None:
+        made = baseline(tmp_path, [[[1, 0]], [1]])
+        file = tmp_path / "baseline.json"
+        file.write_text(baseline_text(made), encoding="utf-8")
+        assert read_baseline(file) == made
+
+    def test_has_a_line_for_each_scenario(self, tmp_path: Path) -> None:
+        lines = baseline_text(baseline(tmp_path, [[1], [0]])).splitlines()
+        assert '   "s000": {"episodes":1,"correct":1,"outcomes":{"done/complete":1}},' in lines
+        assert sum('"s001": {' in line for line in lines) == 1
+
+    @pytest.mark.parametrize(
+        "text", ["", "[]", "{}", '{"schema": "evalkit.summary/1"}', '{"schema": "evalkit.baseline/1"}']
+    )
+    def test_is_refused_where_it_is_none(self, tmp_path: Path, text: str) -> None:
+        file = tmp_path / "b.json"
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(BaselineError, match=r"b\.json"):
+            read_baseline(file)
+
+    def test_of_another_version_is_incompatible(self, tmp_path: Path) -> None:
+        file = tmp_path / "b.json"
+        file.write_text('{"schema": "evalkit.baseline/9"}', encoding="utf-8")
+        with pytest.raises(Incompatible):
+            read_baseline(file)
+
+
+class TestRules:
+    def test_from_pyproject(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert read_rules(None) == Rules()
+        Path("pyproject.toml").write_text(
+            "[tool.evalkit.gate]\nallowed_flips = 1\n[tool.evalkit.gate.limits]\n"
+            "false_done = 0.05\npremature_stop = {all = 0.1, pause_turn = 0}\n",
+            encoding="utf-8",
+        )
+        rules = read_rules(None)
+        assert rules.allowed_flips == 1
+        assert rules.bounds() == [
+            ("false_done", "all", 0.05),
+            ("premature_stop", "all", 0.1),
+            ("premature_stop", "pause_turn", 0),
+        ]
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ("alow_flips = 1", "alow_flips"),
+            ("allowed_flips = -1", "0 or more"),
+            ("pass_share = 2", "from 0 to 1"),
+            ("limits = {corect = 0.5}", "unknown rate"),
+            ("limits = {correct = 50}", "from 0 to 1"),
+            ("new_scenarios = 'maybe'", "maybe"),
+            ("[", "not TOML"),
+        ],
+    )
+    def test_bad_ones_are_named_in_one_line(self, tmp_path: Path, text: str, said: str) -> None:
+        file = tmp_path / "rules.toml"
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(RulesError) as caught:
+            read_rules(file)
+        assert said in str(caught.value)
+        assert str(file) in str(caught.value)
+
+
+class TestForCi:
+    def test_junit(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[1], [0], [1]], [[0], [0], [1]], Rules(limits={"correct": 0.9}))
+        root = ElementTree.fromstring(junit_xml(found))
+        (suite,) = root
+        assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("4", "2", "1")
+        cases = {case.get("name"): [child.tag for child in case] for case in suite}
+        assert cases == {"as a whole": ["failure"], "s000": ["failure"], "s001": ["skipped"], "s002": []}
+
+    def test_junit_of_what_cannot_be_gated(self, tmp_path: Path) -> None:
+        empty = made_run(tmp_path / "now", recipe([entry("s000")], ["s"]), [])
+        root = ElementTree.fromstring(junit_xml(judge(empty, baseline(tmp_path, [[1]]), Rules())))
+        assert [suite.get("errors") for suite in root] == ["1"]
+
+    def test_names_that_are_markup(self, tmp_path: Path) -> None:
+        entries = [entry("<b>&\x0b")]
+        before = grid(tmp_path / "a", [[1]], strategies=["s"], entries=entries)
+        now = grid(tmp_path / "b", [[0]], strategies=["s"], entries=entries)
+        found = judge(now, baseline_of(before), Rules())
+        (case,) = ElementTree.fromstring(junit_xml(found)).iter("testcase")
+        assert case.get("name") == "<b>&"
+        assert "<b>" not in step_summary(found)
+
+    def test_github(self, tmp_path: Path) -> None:
+        found = gate(tmp_path, [[1], [1]], [[0], [1]])
+        (line,) = github_annotations(found)
+        assert line.startswith("::error title=evalkit gate%3A s::regression: s: s000: always fails")
+        assert "gate: regression" in step_summary(found)
