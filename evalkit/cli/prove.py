@@ -59,33 +59,32 @@ def command(
     """
     from evalkit.harnesses.driver import StrategyFailed
     from evalkit.search.ground import Setting
+    from evalkit.search.properties import find_properties
     from evalkit.search.prove import MAX_STATES, prove
     from evalkit.search.table import prove_presets
 
     if every == (strategy is not None):
         raise UsageProblem("expected a STRATEGY or --all")
     names = tuple(name.replace(" ", "_") for name in properties)
-    limit = max_states or MAX_STATES
+    bounds: dict[str, Any] = {"depth": depth, "max_states": max_states or MAX_STATES}
+    try:
+        setting = Setting(items, checks, skippable)
+        find_properties(names)
+    except ValueError as error:
+        raise UsageProblem(str(error)) from None
+    if strategy is None:
+        _show_all(
+            prove_presets(setting, names, **bounds, progress=lambda name: _progress(name, as_json)),
+            save,
+            as_json,
+        )
+        return
     with one_line_errors():
-        try:
-            setting = Setting(items, checks, skippable)
-            if strategy is None:
-                proofs = prove_presets(
-                    setting,
-                    names,
-                    depth=depth,
-                    max_states=limit,
-                    progress=lambda name: _progress(name, as_json),
-                )
-                _show_all(proofs, save, as_json)
-                return
-            found = find_strategy(strategy)
-            progress = _progress(found.name, as_json)
-            proof = prove(found, setting, names, depth=depth, max_states=limit, progress=progress)
-        except ValueError as error:
-            raise UsageProblem(str(error)) from None
-        except StrategyFailed as error:
-            raise UsageProblem(f"strategy {strategy!r} failed {' '.join(str(error).split())}") from None
+        found = find_strategy(strategy)
+    try:
+        proof = prove(found, setting, names, **bounds, progress=_progress(found.name, as_json))
+    except StrategyFailed as error:
+        raise UsageProblem(f"strategy {strategy!r} failed {' '.join(str(error).split())}") from None
     if save is not None:
         _save(proof, save)
     if as_json:

@@ -179,4 +179,4 @@ def _report(store: Store, *, as_json: bool, charts: bool) -> None:
     print_table(summary)
     for note in notes:
         click.echo(note)
-    click.echo(f"report: {store.folder / 'report.md'}")
+    click.echo(f"report: {store.folder / 'index.html'}")

@@ -45,6 +45,9 @@ COLUMNS = (
     "causes",
     "stops",
     "note",
+    "output_tokens",
+    "open_stops",
+    "final_stop",
 )
 _SOURCE = {"episode": "cell", "scenario": "scenario_name", "causes": "replace(causes, char(10), '; ')"}
 

@@ -44,6 +44,8 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.worlds import World
 
 _ENDLESS = 1 << 60
+#: Emissions that a move keeps; with choices there can be one for each set of items.
+_MOST_BUILT = 4_096
 
 
 class PlayerState(msgspec.Struct, frozen=True, gc=False):
@@ -153,6 +155,8 @@ class _Play:
             key = attempted if self._depends else None
         built = self._built.get(key)
         if built is None:
+            if len(self._built) >= _MOST_BUILT:
+                self._built.clear()
             built = self._built[key] = self._build(step, targets, attempted)
         return built
 

@@ -56,6 +56,8 @@ class IdealMind:
         self._best = -1
         self._nudges = 0
         self._turns = 0
+        #: Requests in a row that no turn has answered.
+        self._idle = 0
         self._leaving = False
         self._fell_back = stage.previous.model == FALLBACK_MODEL
 
@@ -67,10 +69,9 @@ class IdealMind:
             self._leaving = True
 
     def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
-        if turn.kind == "failed":
-            return Reissue("retry"), None
-        if turn.kind == "in_progress":
-            return Reissue("poll"), None
+        if turn.kind in ("failed", "in_progress"):
+            return self._ask_again(turn), None
+        self._idle = 0
         stage = self.stage
         if turn.calls and turn.kind not in ("cut_off", "refusal"):
             waiting = tuple(
@@ -81,6 +82,16 @@ class IdealMind:
             if waiting:
                 return RunTools(waiting), None
         return self._judge(turn), None
+
+    def _ask_again(self, turn: Turn) -> Action:
+        """Retry or poll, until nothing changes any more."""
+        self._idle += 1
+        if self._idle > DRIVER_TURNS:
+            key = self.stage.key()
+            if key in self._seen:
+                return self._end("escalated", "gave up")
+            self._seen.add(key)
+        return Reissue("retry" if turn.kind == "failed" else "poll")
 
     def _judge(self, turn: Turn) -> Action:
         """What to do about a turn whose calls have run."""

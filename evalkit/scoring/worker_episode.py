@@ -47,8 +47,8 @@ def run_worker_episode(
     while True:
         try:
             held = store.claim("worker", now, _LEASE)
-            assert held is not None, "the only task is not to be had"
-            Attempt(held, strategy, workplace, store, clock).work()
+            if held is not None:
+                Attempt(held, strategy, workplace, store, clock).work()
         except Crashed:
             now += 2 * _LEASE
             continue
@@ -56,7 +56,7 @@ def run_worker_episode(
             ending = Ending("never", "evalkit's cap")
         else:
             record = store.get(order.id)
-            assert record.ending is not None
+            assert record.ending is not None, "the only task is not to be had"
             ending = record.ending
             reason = ending.report.reason
             note = reason if ending.kind == "error" and reason.startswith(f"{ending.native}:") else ""

@@ -25,9 +25,9 @@ from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import REFUSALS_IN_A_ROW, Strategy
 
 #: Seeds that are tried to find one under which a seeded error does what the way needs.
-SEEDS = 1000
+SEEDS = 300
 #: A token or money limit is looked for with at most so many turns of filling.
-FILLING = 400
+FILLING = 100
 
 
 class Counterexample(msgspec.Struct, frozen=True):
@@ -201,6 +201,7 @@ class Confirmer:
         """The counterexample that a script is, if a real run of it breaks the property."""
         ground, strategy = self.ground, self.ground.strategy
         witness: list[Document] = [
+            {"call": "list_items"},
             {"work": list(ground.task.vocabulary)},
             {"say": "Every item is done now.", "claim": "done"},
         ]

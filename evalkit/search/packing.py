@@ -10,7 +10,7 @@ from evalkit.search.memory import LoopStates, is_symmetric, permute, reads_artif
 from evalkit.search.watching import Watch
 
 #: So many answers on which state stands for another are kept; then they are worked out again.
-KEPT = 2_000_000
+KEPT = 1_000_000
 
 
 class Packing:

@@ -14,7 +14,7 @@ from evalkit.harnesses.driver import StrategyFailed
 from evalkit.harnesses.loop import Loop, State
 from evalkit.search.ground import Ground, Reading
 from evalkit.search.memory import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn
-from evalkit.search.properties import CUT_OFF, DUPLICATE, ENDLESS, RULES, Needs, has_limit, stretch_caps
+from evalkit.search.properties import CUT_OFF, DUPLICATE, ENDLESS, RULES, Needs, stretch_caps
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.view import Instruments, View
@@ -30,7 +30,7 @@ EVERYTHING = COUNTERS | REPORTED | ACTED
 
 _replace = msgspec.structs.replace
 #: So many remembered steps and verdicts are kept; then they are forgotten and worked out again.
-KEPT = 2_000_000
+KEPT = 500_000
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -97,11 +97,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Remembered(Condition):
-    """A finite condition that is asked once for each thing it can read, however many moves lead there.
-
-    ``asked`` are the moments it was asked at since that set was emptied, ``worldly`` says whether an answer
-    depended on the world. What it reads of the instruments is not counted as read by whoever asks it.
-    """
+    """A finite condition that is asked once for each thing it can read, however many moves lead there."""
 
     def __init__(self, inner: Condition) -> None:
         self._inner = inner
@@ -109,61 +105,44 @@ class _Remembered(Condition):
         self.random, self.finite = inner.random, inner.finite
         self._turn = reads_turn(inner)
         self._verdicts: dict[Hashable, Verdict | None] = {}
-        self._equal: dict[Verdict, Verdict] = {}
-        self.asked: set[Hashable] = set()
-        self.worldly = False
 
     def __call__(self, view: View) -> Verdict:
         reading: Any = view.instruments
         key: Hashable = tuple(view.memory.values())
         if self._turn:
             key = (key, id(view.turn))  # the turns of a ground live as long as it does
-        self.asked.add(key)
         verdicts = self._verdicts
         if key in verdicts:
             known = verdicts[key]
             if known is not None:
                 return known
-            self.worldly = True
+            reading.read = True
             known = verdicts.get((key, reading.world))
             if known is not None:
                 return known
         before, reading.read = reading.read, False
         verdict = self._inner(view)
-        verdict = self._equal.setdefault(verdict, verdict)
         if len(verdicts) > KEPT:
             verdicts.clear()
         if reading.read:
-            self.worldly = True
             verdicts[key] = None
             verdicts[key, reading.world] = verdict
         else:
             verdicts[key] = verdict
-        reading.read = before
+        reading.read = reading.read or before
         return verdict
 
-    def known(self, key: Hashable, world: int) -> Verdict | None:
-        """What it says at a moment in a world, if it was asked; equal verdicts are one object."""
-        return self._verdicts.get((key, world))
 
+class _Plan(msgspec.Struct, frozen=True, gc=False):
+    """A move from a loop state: its calls, the state once they ran, and outcomes that no world changes.
 
-class _Plan:
-    """A move from a loop state: what it needs no world for, and its outcomes as far as they are known.
-
-    ``state`` is the loop's once the calls have run, None where that depends on the world. ``outcomes`` are
-    those that no world changes. Where the world changes them through ``done_when`` alone, asked at the moment
-    ``key``, ``by_verdict`` has them for each verdict.
+    ``state`` is None where the answers depend on the world.
     """
 
-    __slots__ = ("by_verdict", "calls", "key", "outcomes", "played", "state")
-
-    def __init__(self, played: Played, calls: bool, state: State | None) -> None:
-        self.played = played
-        self.calls = calls
-        self.state = state
-        self.outcomes: tuple[Outcome, ...] | None = None
-        self.key: Hashable = None
-        self.by_verdict: dict[int, tuple[Outcome, ...]] | None = None
+    played: Played
+    calls: bool
+    state: State | None
+    outcomes: tuple[Outcome, ...] | None = None
 
 
 class Stepper:
@@ -187,17 +166,18 @@ class Stepper:
         self.ground = ground
         self.keep = keep
         self._on_turn, self._on_results = rules.on_turn, rules.on_results
-        self._remembered: _Remembered | None = None
         if strategy.done_when.finite and not strategy.random:
-            self._remembered = _Remembered(strategy.done_when)
-            strategy = strategy.but(done_when=self._remembered)
+            strategy = strategy.but(done_when=_Remembered(strategy.done_when))
         self._loops = [Loop(strategy, msgspec.structs.replace(task, seed=seed)) for seed in seeds]
         self.loop = self._loops[0]
         self.states = LoopStates(strategy, task, keep)
         self._reading = Reading(ground)
         self._caps = self._caps_of()
         self._limits = self.loop.limits
-        self._tries_limit = has_limit(self.loop) and "turns" not in keep
+        # Where turns are counted exactly their limit comes by itself; tokens and money never are.
+        self._sets_turns = self._limits.turns is not None and "turns" not in keep
+        costs = self._limits.tokens is not None or self._limits.usd is not None
+        self._tries_limit = self._sets_turns or costs
         self._moves = len(ground.moves)
         self._plans: dict[int, _Plan] = {}
         self._played: dict[tuple[int, tuple[Call, ...]], Played] = {}
@@ -234,47 +214,17 @@ class Stepper:
             )
         key = number * self._moves + place
         plan = self._plans.get(key)
-        if plan is None:
-            if len(self._plans) > KEPT:
-                self._plans.clear()
-            plan, found = self._first(number, place, world)
-            self._plans[key] = plan
-            return found
-        if plan.outcomes is not None:
-            return plan.outcomes
-        if plan.by_verdict is None:
-            return self._taken(self.loop, plan, number, place, world)
-        remembered = self._remembered
-        assert remembered is not None
-        verdict = remembered.known(plan.key, plan.played[world])
-        if verdict is not None:
-            known = plan.by_verdict.get(id(verdict))
-            if known is not None:
-                return known
-        found = self._taken(self.loop, plan, number, place, world)
-        verdict = remembered.known(plan.key, plan.played[world])
-        if verdict is not None:
-            plan.by_verdict[id(verdict)] = found
-        return found
-
-    def _first(self, number: int, place: int, world: int) -> tuple[_Plan, tuple[Outcome, ...]]:
-        """A step taken for the first time, and what it says of other worlds."""
-        reading, remembered = self._reading, self._remembered
-        reading.read = False
-        if remembered is not None:
-            remembered.asked.clear()
-            remembered.worldly = False
+        if plan is not None:
+            return plan.outcomes or self._taken(self.loop, plan, number, place, world)
+        if len(self._plans) > KEPT:
+            self._plans.clear()
+        self._reading.read = False
         plan = self._planned(self.loop, number, place, world)
         found = self._taken(self.loop, plan, number, place, world)
-        if reading.read or plan.state is None:
-            return plan, found
-        if remembered is None or not remembered.worldly:
-            plan.outcomes = found
-        elif len(remembered.asked) == 1:
-            (plan.key,) = remembered.asked
-            verdict = remembered.known(plan.key, plan.played[world])
-            plan.by_verdict = {} if verdict is None else {id(verdict): found}
-        return plan, found
+        if not self._reading.read and plan.state is not None:
+            plan = msgspec.structs.replace(plan, outcomes=found)
+        self._plans[key] = plan
+        return found
 
     # Taking a step
 
@@ -308,7 +258,7 @@ class Stepper:
             state = self._after_tools(loop, before, place, played, world)
         reading.world, reading.last_turn = after, turn
         found: list[Outcome] = []
-        if not self._tries_limit or limits.turns != 1:
+        if not self._sets_turns or limits.turns != 1:
             reached, outcome = self._outcome(loop, state, turn, played, "", world)
             found.append(outcome)
             for name, cap in self._caps:
@@ -332,7 +282,7 @@ class Stepper:
     def _at_limit(self, loop: Loop, state: State, turn: Turn, plan: _Plan, world: int) -> Outcome:
         """The step at which the limit is reached; a run that goes on after it is endless."""
         limits, reading = self._limits, self._reading
-        if limits.turns is not None:
+        if self._sets_turns and limits.turns is not None:
             # Once tools have run the turn is counted already.
             turns = limits.turns if plan.calls else limits.turns - 1
             state = _replace(state, turns=turns)

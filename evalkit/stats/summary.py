@@ -11,7 +11,7 @@ from evalkit.runs.store import WEIGHT, Store
 from evalkit.stats import tally
 from evalkit.stats.causes import causes
 from evalkit.stats.compare import paired_comparisons
-from evalkit.stats.intervals import Interval, cluster_interval, none_because, ratio_interval
+from evalkit.stats.intervals import cluster_interval, ratio_interval
 from evalkit.stats.pass_k import pass_table
 from evalkit.stats.tally import RATES, WEIGHTS, Counts, Key
 from evalkit.stats.telemetry import stops_by_family
@@ -36,8 +36,6 @@ _TOTALS = (
     "lost_work",
     "over_reported",
 )
-#: A written library is no sample.
-_WRITTEN = none_because("written scenarios are no sample")
 
 
 def summarize(store: Store) -> dict[str, Any]:
@@ -171,25 +169,28 @@ def _rate(
     sizes: list[tuple[int, int, int]],
     clusters: list[tuple[int, int]] | None,
 ) -> Row:
-    """A rate by episodes (``count`` of ``base``) and by scenarios, seeds averaged within each."""
+    """A rate by episodes (``count`` of ``base``) and by scenarios, seeds averaged within each.
+
+    ``interval``, the method or why there is none, is there for what was sampled: a written library gets none.
+    """
     count, base = total.get(rate, 0), total.get(f"{rate}_base", 0)
     scale = lcm(*(size for size, _, _ in sizes))
     shares = sum(counted * (scale // size) for size, _, counted in sizes) / scale
     scenarios = sum(number for _, number, _ in sizes)
-    spread: Interval = _WRITTEN if clusters is None else cluster_interval(clusters)
-    if not base:
-        spread = none_because("empty base")
-    return {
+    row: Row = {
         "count": count,
         "base": base,
         "rate": count / base if base else None,
-        "low": spread.low,
-        "high": spread.high,
-        "interval": spread.note,
+        "low": None,
+        "high": None,
         "scenario_count": shares,
         "scenario_base": scenarios,
         "scenario_rate": shares / scenarios if scenarios else None,
     }
+    if clusters is not None:
+        spread = cluster_interval(clusters)
+        row |= {"low": spread.low, "high": spread.high, "interval": spread.note}
+    return row
 
 
 def _decisions(total: Counts) -> Row:

@@ -23,7 +23,7 @@ from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
 from evalkit.strategies.library import find_strategy
 from evalkit.worker.encoding import dump_request, echo_of, load_request
-from evalkit.worker.idempotency import KEY_ARGUMENT
+from evalkit.worker.idempotency import KEY_ARGUMENT, item_of
 from evalkit.worker.records import Care, Exchange, Order, TaskError
 from evalkit.worker.store.sqlite import SqliteDatabase
 from evalkit.worker.workplace import Answer, Workplace
@@ -90,13 +90,13 @@ class StageWorkplace(Workplace):
             return "free"
         if tool is not None and KEY_ARGUMENT in tool.arguments:
             return "keyed"
-        return _CARE.get(call.tool, "uncertain")
+        care = _CARE.get(call.tool, "uncertain")
+        # A call that names no item may do anything; there is nothing to look at.
+        return "uncertain" if care == "looked_up" and not item_of(self.task, call) else care
 
     def look_up(self, call: Call) -> Result | None:
         tool = self.task.tools[call.tool]
-        name = json.loads(call.arguments).get(tool.item)
-        if name not in self.task.vocabulary:
-            return None
+        name = json.loads(call.arguments)[tool.item]
         stands = self.stage().world.reads_done(name)
         if stands != tool.does:
             return None

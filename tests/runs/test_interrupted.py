@@ -168,7 +168,8 @@ class TestCtrlC:
         seconds, said = self.interrupt(process)
         assert process.returncode == 130
         assert said == "\ninterrupted; go on with: evalkit run --resume stopped\n"
-        assert seconds < 2
+        # Two seconds on a machine that is free; one that runs the other tests as well gets more.
+        assert seconds < 8
         assert 0 < kept(place / "stopped") < 60_003
 
     def test_a_command_of_a_world_does_not_hold_it_up(self, tmp_path: Path) -> None:
@@ -183,7 +184,8 @@ class TestCtrlC:
         asleep = sleepers(process.pid)
         seconds, _ = self.interrupt(process)
         assert process.returncode == 130
-        assert seconds < 2
+        # Two seconds on a machine that is free; one that runs the other tests as well gets more.
+        assert seconds < 8
         until(lambda: not any(map(alive, asleep)))
 
 

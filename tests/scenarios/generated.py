@@ -172,7 +172,21 @@ def _until(move: st.SearchStrategy[Document]) -> st.SearchStrategy[Document]:
     return st.builds(lambda move, until: {**move, "until": until}, move, UNTIL)
 
 
-def moves(kind: str, items: tuple[str, ...] = ITEMS) -> st.SearchStrategy[list[Document]]:
+def _events(items: tuple[str, ...]) -> st.SearchStrategy[Document]:
+    """What happens to a run from outside."""
+    words = st.sampled_from(["Please go on.", "users", "Stop now.", "TERMINATE"])
+    user = _with({"text": words}, when=st.sampled_from(["between_turns", "ended"]), closes=st.booleans())
+    return st.one_of(
+        st.builds(lambda user: {"user": user}, user),
+        st.just({"compact": True}),
+        st.just({"crash": True}),
+        st.builds(lambda approved: {"approve": approved}, st.just("none") | _some(items)),
+    )
+
+
+def moves(
+    kind: str, items: tuple[str, ...] = ITEMS, *, events: bool = False
+) -> st.SearchStrategy[list[Document]]:
     """Lists of moves for a kind of world."""
     parts = _parts(kind, items)
     child = st.one_of(*(parts[verb] for verb in _CHILD))
@@ -198,6 +212,7 @@ def moves(kind: str, items: tuple[str, ...] = ITEMS) -> st.SearchStrategy[list[D
     simple = st.one_of(
         _until(_labelled(st.one_of(*parts.values(), delegate, turn))),
         _until(st.one_of(fault, often, wait, background)),
+        *([_events(items)] if events else []),
     )
 
     def nested(inner: st.SearchStrategy[Document]) -> st.SearchStrategy[Document]:
@@ -220,9 +235,9 @@ def moves(kind: str, items: tuple[str, ...] = ITEMS) -> st.SearchStrategy[list[D
 
 
 @st.composite
-def documents(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(KINDS)) -> Document:
-    """Scenario documents that load."""
-    kind = draw(st.sampled_from(kinds))
+def documents(draw: st.DrawFn, *, events: bool = False) -> Document:
+    """Scenario documents of the kinds of world that need no files; with ``events`` few may not load."""
+    kind = draw(st.sampled_from(tuple(KINDS)))
     world: Document = {"kind": kind, "items": list(ITEMS)}
     items = ITEMS
     if draw(st.integers(0, 5)) == 0:
@@ -246,7 +261,7 @@ def documents(draw: st.DrawFn, kinds: tuple[str, ...] = tuple(KINDS)) -> Documen
         "family": "tests",
         "task": task,
         "world": world,
-        "model": draw(moves(kind, items)),
+        "model": draw(moves(kind, items, events=events)),
     }
     limits = draw(_optional(turns=st.integers(1, 12), tokens=st.integers(50, 5000)))
     if limits and draw(st.integers(0, 2)) == 0:

@@ -11,6 +11,7 @@ from evalkit.core.decisions import ENDINGS, TRUTHS
 from evalkit.core.tasks import Offered
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ideal_episode, run_episode
 from evalkit.strategies.presets import PRESETS
@@ -91,7 +92,28 @@ def play_all(document: dict[str, Any], seeds: tuple[int, ...] = (0, 1)) -> None:
             assert offered == arena.offered
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@MANY
 @given(documents())
 def test_every_preset_ends_with_a_truth_and_the_flags_of_the_definitions(document: dict[str, Any]) -> None:
     play_all(document)
+
+
+@MANY
+@given(documents(events=True))
+def test_what_happens_from_outside_ends_with_a_truth_too(document: dict[str, Any]) -> None:
+    try:
+        scenario = load(document)
+    except ScenarioError:
+        return
+    for seed in (0, 1) if scenario.random else (0,):
+        for preset in PRESETS.values():
+            strategy = preset.strategy
+            arena = Arena(scenario, strategy.offers)
+            episode = run_episode(arena, strategy, seed)
+            assert episode.ending in ENDINGS
+            assert episode.truth in TRUTHS
+            assert episode.note == ""
+            assert run_episode(arena, strategy, seed) == episode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.core.requests import Request, Result
@@ -58,6 +58,7 @@ states = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(turns)
 def test_a_turn_comes_back(turn: object) -> None:
     text = dump_turn(turn)  # type: ignore[arg-type]
@@ -66,6 +67,7 @@ def test_a_turn_comes_back(turn: object) -> None:
     assert load_turn(text) == turn
 
 
+@settings(deadline=None)
 @given(states)
 def test_a_state_comes_back(state: State) -> None:
     text = dump_state(state)
@@ -83,6 +85,7 @@ def test_a_memory_that_cannot_be_kept_is_named() -> None:
         dump_state(State(folds=([1],)))  # type: ignore[arg-type]
 
 
+@settings(deadline=None)
 @given(st.lists(turns, min_size=1, max_size=3), st.lists(results, max_size=2), st.none() | words, counts)
 def test_a_request_comes_back_with_the_turn_that_it_sends_back(
     delivered: list[object], answered: list[Result], text: str | None, limit: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
@@ -19,6 +19,7 @@ CUT = make_turn((Text("Two of"),), "max_tokens")
 OPEN = Verdict(False, "open", 0b11, True)
 
 
+@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(1, 60), st.data())
 def test_the_chance_is_that_of_fishers_exact_test(base: int, before: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, base))
