@@ -468,7 +468,9 @@ def typed_output(schema: Mapping[str, Any] | None, words: str, told: Finish) -> 
     return _instance(schema, words, told, "")
 
 
-def _instance(schema: Mapping[str, Any], words: str, told: Finish, name: str) -> Any:
+def _instance(schema: Any, words: str, told: Finish, name: str) -> Any:
+    if not isinstance(schema, Mapping):
+        return words
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):

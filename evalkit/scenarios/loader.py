@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path as FilePath
@@ -34,9 +35,10 @@ from evalkit.scenarios.moves import (
     WaitMove,
     verb_of,
 )
+from evalkit.scenarios.output_schema import schema_problem
 from evalkit.scenarios.personas import PERSONAS, persona_moves
 from evalkit.scenarios.scenario import Scenario, TaskSpec, walk
-from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, field_name, read_yaml
+from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, field_name, read_file, read_yaml
 from evalkit.worlds import WorldError, WorldSpec, world_class
 
 __all__ = ["ScenarioError", "load_file", "load_text"]
@@ -47,6 +49,12 @@ _TOP = ("scenario", "family", "summary", "source", "task", "limits", "world", "m
 _REQUIRED = ("scenario", "family", "task", "world", "model")
 _PATH = re.compile(r" - at `\$(?P<path>.*)`\Z")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`")
+#: Bounds on what one document may ask for, far above any use.
+MAX_VARIANTS = 500
+MAX_ITEMS = 1_000
+MAX_ID = 200
+MAX_NOISE = 10_000
+MAX_LABEL = 100
 #: What may stand in a ``turn``: moves that are one turn by themselves.
 _CHILD = frozenset(("call", "work", "undo", "say", "think", "empty", "finish"))
 _PARTS = _CHILD | {"tick", "output", "pause", "truncate", "refuse", "raw", "delegate", "crash"}
@@ -54,12 +62,7 @@ _PARTS = _CHILD | {"tick", "output", "pause", "truncate", "refuse", "raw", "dele
 
 def load_file(path: FilePath) -> list[Scenario]:
     """The scenarios of a YAML file, variants included. ScenarioError in one line for whatever is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise ScenarioError(str(path), None, "", f"cannot be read: {reason}") from None
-    return load_text(text, str(path))
+    return load_text(read_file(path), str(path))
 
 
 def load_text(text: str, file: str = "<text>") -> list[Scenario]:
@@ -86,6 +89,9 @@ def _variants(source: Source) -> Iterator[tuple[str, Source]]:
     for places_of in places:
         if not _at(source.value, places_of):
             raise source.error(places_of, "is an empty list; a list names one variant for each value")
+    count = math.prod(len(_at(source.value, place)) for place in places)
+    if count > MAX_VARIANTS:
+        raise source.error(places[0], f"the lists name {count:,} variants together; at most {MAX_VARIANTS}")
     for values in itertools.product(*(_at(source.value, place) for place in places)):
         document = copy.deepcopy(source.value)
         parts = []
@@ -145,7 +151,7 @@ def _read(source: Source, name: str, digest: str) -> Scenario:
         family=family,
         summary=_text(source, ("summary",), ""),
         source=_text(source, ("source",), ""),
-        task=_convert(source, ("task",), TaskSpec),
+        task=_task(source),
         limits=_limits(source),
         world=world,
         moves=moves,
@@ -155,6 +161,15 @@ def _read(source: Source, name: str, digest: str) -> Scenario:
         digest=digest,
         place=source.file,
     )
+
+
+def _task(source: Source) -> TaskSpec:
+    task: TaskSpec = _convert(source, ("task",), TaskSpec)
+    if task.output is not None:
+        problem = schema_problem(task.output)
+        if problem:
+            raise source.error(("task", "output"), f"is no JSON Schema that can be used: {problem}")
+    return task
 
 
 def _text(source: Source, path: Path, default: str | None = None) -> str:
@@ -235,13 +250,10 @@ def _world(source: Source) -> WorldSpec:
     spec: WorldSpec = _convert(source, ("world",), WorldSpec, plain)
     if not spec.items:
         raise source.error(("world", "items"), "a world needs at least one item")
-    if len(spec.items) > 1000:
-        raise source.error(("world", "items"), f"{len(spec.items)} items; at most 1000")
-    for place, item in enumerate(spec.items):
-        if not item.strip():
-            raise source.error(("world", "items", place), "an item id cannot be blank")
-        if item in spec.items[:place]:
-            raise source.error(("world", "items", place), f"{item!r} stands here twice")
+    for field in ("items", "forbidden"):
+        _ids(source, ("world", field), getattr(spec, field))
+    if len(spec.noise) > MAX_NOISE:
+        raise source.error(("world", "noise"), f"{len(spec.noise):,} characters; at most {MAX_NOISE:,}")
     for field, known in (
         ("skippable", spec.items),
         ("gated", spec.items),
@@ -254,6 +266,22 @@ def _world(source: Source) -> WorldSpec:
     except WorldError as error:
         raise source.error(("world",), str(error)) from None
     return spec
+
+
+def _ids(source: Source, path: Path, names: tuple[str, ...]) -> None:
+    """Ids are short, on one line, and each stands once."""
+    if len(names) > MAX_ITEMS:
+        raise source.error(path, f"{len(names)} items; at most {MAX_ITEMS}")
+    for place, name in enumerate(names):
+        here = (*path, place)
+        if not name.strip():
+            raise source.error(here, "an item id cannot be blank")
+        if len(name) > MAX_ID or not name.isprintable():
+            raise source.error(
+                here, f"an item id is one line of at most {MAX_ID} characters, found {name[:40]!r}"
+            )
+        if name in names[:place]:
+            raise source.error(here, f"{name!r} stands here twice")
 
 
 def _known(source: Source, path: Path, item: str, known: tuple[str, ...]) -> None:
@@ -323,6 +351,8 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
         for field in ("until", "stop"):
             if field in value:
                 raise source.error((*path, field), f"{verb} is an event and no turn; it has no {field!r}")
+    if isinstance(move.stop, str) and len(move.stop) > MAX_LABEL:
+        raise source.error((*path, "stop"), f"a label has at most {MAX_LABEL} characters")
     if isinstance(move, TurnMove):
         inner = _moves(source, (*path, "turn"), move.turn, world, _PARTS)
         if all(isinstance(part, CrashMove) for part in inner):
@@ -405,6 +435,12 @@ _RAW_BLOCKS = {
 
 
 def _check_raw(source: Source, path: Path, move: RawMove, known: tuple[str, ...]) -> None:
+    raw = move.raw
+    if isinstance(raw.stop, str) and len(raw.stop) > MAX_LABEL:
+        raise source.error((*path[:-1], "stop"), f"a label has at most {MAX_LABEL} characters")
+    category = raw.extra.get("category")
+    if category is not None and not isinstance(category, str):
+        raise source.error((*path[:-1], "extra", "category"), f"expected text, found {_kind(category)}")
     for place, block in enumerate(move.raw.content):
         here = (*path, place)
         kind = next((kind for kind in _RAW_BLOCKS if kind in block), None)

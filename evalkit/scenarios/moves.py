@@ -219,7 +219,7 @@ class FaultSpec(Struct, frozen=True, forbid_unknown_fields=True):
     status: Annotated[int, Meta(ge=400, le=599)] | None = None
     cut: Literal["before_headers", "mid_body", "mid_stream", "no_end"] | None = None
     body: Literal["malformed", "error_event"] | None = None
-    stall_s: Annotated[float, Meta(gt=0)] | None = None
+    stall_s: Annotated[float, Meta(gt=0, le=3600)] | None = None
     times: Annotated[int, Meta(ge=1)] = 1
 
     @property

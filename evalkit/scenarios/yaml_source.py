@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path as FilePath
 from typing import Any, TypeAlias
 
 import yaml
@@ -11,8 +13,12 @@ Path: TypeAlias = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_NODES = 50_000
 MAX_DEPTH = 60
+#: What JSON, SQLite and the wire take as a whole number.
+MAX_INT = 2**63 - 1
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: Control characters but for tab and line ends, surrogates without their half, and what is no character.
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 _TRAPS = {"yes", "no", "on", "off", "y", "n"}
 
 
@@ -21,7 +27,8 @@ class ScenarioError(ValueError):
 
     def __init__(self, file: str, line: int | None, field: str, message: str) -> None:
         place = f"{file}:{line}" if line else file
-        super().__init__(f"{place}: {field}: {message}" if field else f"{place}: {message}")
+        told = f"{place}: {field[:200]}: {message}" if field else f"{place}: {message}"
+        super().__init__(" ".join(told.splitlines())[:1_000])
 
 
 class Source:
@@ -46,6 +53,19 @@ def field_name(path: Path) -> str:
     for part in path:
         name += f"[{part}]" if isinstance(part, int) else f".{part}" if name else part
     return name
+
+
+def read_file(path: FilePath) -> str:
+    """The text of a file. ScenarioError where it is no readable text file of a bearable size."""
+    try:
+        if path.exists() and not path.is_file():
+            raise ScenarioError(str(path), None, "", "is not a file")
+        if path.stat().st_size > 4 * MAX_BYTES:
+            raise ScenarioError(str(path), None, "", f"is larger than {4 * MAX_BYTES:,} bytes")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
+        raise ScenarioError(str(path), None, "", f"cannot be read: {reason}") from None
 
 
 def read_yaml(text: str, file: str) -> list[Source]:
@@ -101,7 +121,7 @@ class _Reader:
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._fail(key_node, path, "a key must be a word")
-            key = key_node.value
+            key = self._text(key_node, path)
             if key in values:
                 raise self._fail(key_node, (*path, key), "stands here twice")
             values[key] = self._value(value_node, (*path, key))
@@ -118,13 +138,25 @@ class _Reader:
             return text.lower() == "true"
         if tag == "null":
             return None
-        try:
-            if tag == "int":
-                return int(text.replace("_", ""), 0)
-            if tag == "float":
-                return float(text.replace("_", ""))
-        except ValueError:
-            raise self._fail(node, path, f"YAML reads {text} as a number; quote it") from None
+        if tag in ("int", "float"):
+            return self._number(node, path, tag)
         if tag in ("str", "timestamp"):
-            return text
+            return self._text(node, path)
         raise self._fail(node, path, f"the tag {node.tag} is not allowed")
+
+    def _number(self, node: yaml.ScalarNode, path: Path, tag: str) -> int | float:
+        text = node.value.replace("_", "")
+        try:
+            number = int(text, 0) if tag == "int" else float(text)
+        except ValueError:
+            raise self._fail(node, path, f"YAML reads {node.value[:40]} as a number; quote it") from None
+        if abs(number) > MAX_INT or number != number:
+            raise self._fail(node, path, f"{node.value[:40]} is out of range: from -2^63 to 2^63 - 1")
+        return number
+
+    def _text(self, node: yaml.ScalarNode, path: Path) -> str:
+        text: str = node.value
+        found = _UNSEEN.search(text)
+        if found:
+            raise self._fail(node, path, f"holds the character U+{ord(found[0]):04X}, which no text may")
+        return text

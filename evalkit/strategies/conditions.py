@@ -14,6 +14,7 @@ from typing import Any, Literal
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import DEFAULT_OUTPUT, FINISH_TOOL, KEYWORD, Offered, occurs_whole
 from evalkit.core.turns import read_finish
+from evalkit.scenarios.output_schema import matches, schema_problem
 from evalkit.strategies.folds import (
     FAILED,
     KNOWN,
@@ -26,7 +27,6 @@ from evalkit.strategies.folds import (
     Fold,
     Heard,
 )
-from evalkit.strategies.schema import matches
 from evalkit.strategies.view import View
 
 
@@ -252,6 +252,11 @@ class typed_output(Condition):
     finite = True
     schema: Mapping[str, Any] | None = None
     offers: Offered = field(default=Offered(output=True), repr=False, init=False)
+
+    def __post_init__(self) -> None:
+        problem = schema_problem(self.schema) if self.schema is not None else ""
+        if problem:
+            raise ValueError(f"typed_output: {problem}")
 
     def __call__(self, view: View) -> Verdict:
         schema = self.schema or view.task.output or DEFAULT_OUTPUT

@@ -11,6 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from evalkit.scenarios.yaml_source import ScenarioError, read_file, read_yaml
 from evalkit.strategies import conditions as c
 from evalkit.strategies.assumed import split_name, with_rates
 from evalkit.strategies.conditions import All, Any_, Condition, Not
@@ -110,15 +111,11 @@ def read_strategy(path: Path) -> Strategy:
     A condition is a name (``acceptance``), a name with arguments (``{verifier: {sees: evidence}}``), or
     ``all``, ``any`` (lists) or ``not``.
     """
-    import yaml
-
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "is not UTF-8 text"
-        raise StrategyError(f"{path}: cannot be read: {reason}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise StrategyError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+        documents = read_yaml(read_file(path), str(path))
+    except ScenarioError as error:
+        raise StrategyError(str(error)) from None
+    value = documents[0].value if len(documents) == 1 else None
     if not isinstance(value, dict):
         raise StrategyError(f"{path}: a strategy is a mapping")
     allowed = [field.name for field in fields(Strategy)]
@@ -131,7 +128,7 @@ def read_strategy(path: Path) -> Strategy:
         done_when = _condition(value["done_when"])
         return Strategy(**{"name": path.stem, **value, "done_when": done_when})
     except (ValueError, TypeError) as error:
-        raise StrategyError(f"{path}: {' '.join(str(error).split())}") from None
+        raise StrategyError(f"{path}: {' '.join(str(error).split())[:500]}") from None
 
 
 def _condition(value: Any) -> Condition:

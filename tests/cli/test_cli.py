@@ -32,7 +32,7 @@ def call(*words: str) -> Result:
 def test_the_examples_run(here: Path) -> None:
     result = call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r", "--no-charts")
     assert result.exit_code == 0
-    assert "report: r/report.md" in result.output
+    assert "report: r/index.html" in result.output
     summary = json.loads((here / "r" / "summary.json").read_text())
     assert summary["schema"] == "evalkit.summary/1"
     rows = {row["strategy"]: row for row in summary["rows"] if row["family"] == row["checks"] == "all"}
