@@ -9,7 +9,9 @@ from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
+
+import msgspec
 
 from evalkit.scenarios.yaml_source import ScenarioError, read_file, read_yaml
 from evalkit.strategies import conditions as c
@@ -125,7 +127,8 @@ def read_strategy(path: Path) -> Strategy:
     if "done_when" not in value:
         raise StrategyError(f"{path}: field 'done_when' is missing")
     try:
-        done_when = _condition(value["done_when"])
+        done_when = _condition(value.pop("done_when"))
+        _check_types(Strategy, value)
         return Strategy(**{"name": path.stem, **value, "done_when": done_when})
     except (ValueError, TypeError) as error:
         raise StrategyError(f"{path}: {' '.join(str(error).split())[:500]}") from None
@@ -135,7 +138,7 @@ def _condition(value: Any) -> Condition:
     if isinstance(value, str):
         value = {value: {}}
     if not isinstance(value, dict) or len(value) != 1:
-        raise ValueError(f"done_when: expected one condition, found {value!r}")
+        raise ValueError(f"done_when: expected one condition, found {str(value)[:100]!r}")
     ((name, arguments),) = value.items()
     if name in ("all", "any"):
         if not isinstance(arguments, list) or not arguments:
@@ -150,4 +153,19 @@ def _condition(value: Any) -> Condition:
         )
     if not isinstance(arguments or {}, dict):
         raise ValueError(f"done_when: {name} takes a mapping of arguments")
-    return _CONDITIONS[name](**(arguments or {}))
+    arguments = arguments or {}
+    _check_types(_CONDITIONS[name], arguments)
+    return _CONDITIONS[name](**arguments)
+
+
+def _check_types(kind: Callable[..., Any], values: dict[str, Any]) -> None:
+    """ValueError for a value that is not of its field's type; which values it allows the class says."""
+    hints = get_type_hints(kind)
+    for name, value in values.items():
+        options = get_args(hints.get(name))
+        if name not in hints or (options and all(isinstance(option, str) for option in options)):
+            continue
+        try:
+            msgspec.convert(value, hints[name])
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{name}: {str(error).replace('`', '')}") from None

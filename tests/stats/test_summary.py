@@ -222,7 +222,7 @@ def test_causes_and_stops(tmp_path: Path) -> None:
 
 
 def test_the_same_bytes_for_any_number_of_workers(tmp_path: Path) -> None:
-    scenarios = load_suites(("pause_turn", "partial_completion"))
+    scenarios = load_suites(("pause_turn", "progress_updates"))
     sources = {scenario.place: Path(scenario.place).read_text(encoding="utf-8") for scenario in scenarios}
     texts = []
     for workers in (1, 2):

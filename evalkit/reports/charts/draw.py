@@ -136,7 +136,10 @@ def _for_page(svg: str, name: str, title: str) -> str:
     svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
     svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _rounded, tag[0]), svg)
     svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
-    label = f'<svg role="img" aria-label="{_attribute(title)}" class="chart" style="font-family: {_FAMILY}"'
+    width = re.search(r'viewBox="0 0 ([\d.]+)', svg)
+    most = round(1.5 * float(width[1])) if width else 1000
+    style = f"font-family: {_FAMILY}; max-width: {most}px; min-width: {min(620, most)}px"
+    label = f'<svg role="img" aria-label="{_attribute(title)}" class="chart" style="{style}"'
     return re.sub(r"\s*\n\s*", "\n", svg.replace("<svg", label, 1))
 
 

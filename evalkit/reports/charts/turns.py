@@ -41,8 +41,7 @@ def turns_chart(turns: list[Row], order: list[str]) -> Figure:
                 fontsize=9,
             )
     axes.set_yticks(range(len(rows)), [label(row) for row in rows])
-    axes.invert_yaxis()
-    axes.margins(y=0.03)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
     most = max((row["most"] for row in rows), default=1)
     axes.set_xlim(0, most * 1.16)
     axes.tick_params(axis="y", length=0)
