@@ -15,7 +15,7 @@ from evalkit.cli.setting_up import set_up_all
 from evalkit.models.spending import LimitReached
 from evalkit.runs.engine import EngineError, default_workers, find_engine
 from evalkit.runs.medium import Medium, note_recording, replay_medium
-from evalkit.runs.plan import Plan, changes_since, make_plan, plan_from
+from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store, StoreLost
 from evalkit.scenarios.suites import load_suites
@@ -36,7 +36,8 @@ from evalkit.strategies.library import find_strategy, strategy_names
     "--harness",
     "harnesses",
     multiple=True,
-    help="A harness: shipped name, folder with harness.toml, program or module:function. Repeatable.",
+    help="A harness: worker[:STRATEGY], shipped name, folder with harness.toml, program or module:function. "
+    "Repeatable.",
 )
 @click.option("--seeds", default=1, show_default=True, help="Seeds of scenarios that have choices.")
 @click.option(
@@ -114,7 +115,7 @@ def command(
             plan = _planned(suites, names, seeds, baseline, medium, harnesses)
             names = tuple(entry.name for entry in plan.recipe.entries)
             note_recording(medium, names, tuple(plan.recipe.strategies), seeds)
-            set_up_all(harnesses)
+            set_up_all(tuple(name for name in harnesses if not is_worker(name)))
             folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), plan.recipe.id)
             store = Store.create(folder, plan.recipe)
         go_on = f"go on with: evalkit run --resume {store.folder}"

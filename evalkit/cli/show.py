@@ -18,6 +18,7 @@ def command(run: str, episode: str) -> None:
     """Show EPISODE of RUN turn by turn: its number, or SCENARIO/STRATEGY[/SEED]."""
     from evalkit.reports.kept import kept_text
     from evalkit.reports.transcript import replay, transcript_text
+    from evalkit.runs.medium import replayer
     from evalkit.runs.traces import read_trace
 
     with one_line_errors():
@@ -34,7 +35,15 @@ def command(run: str, episode: str) -> None:
         return
     if store.recipe.contenders[contender].foreign:
         raise UsageProblem(f"episode {episode!r}: no record of it was kept")
-    transcript = replay(plan.scenarios[scenario], plan.strategies[contender], seed)
+    if store.recipe.contenders[contender].durable:
+        raise UsageProblem(f"episode {episode!r}: the worker's episodes are not kept turn by turn")
+    medium = store.recipe.medium
+    recorded = replayer(medium)
+    if medium.live and recorded is None:
+        raise UsageProblem(f"episode {episode!r}: the run was live and not recorded (--record)")
+    with one_line_errors():
+        scene, strategy = plan.scenarios[scenario], plan.strategies[contender]
+        transcript = replay(scene, strategy, seed, recorded=recorded)
     click.echo(f"episode {cell}")
     click.echo(transcript_text(transcript), nl=False)
     if transcript.episode.outcome != outcome:

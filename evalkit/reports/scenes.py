@@ -16,8 +16,10 @@ import msgspec
 
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange
+from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.reports.cases import FLAG_BITS, Case
 from evalkit.reports.transcript import Step, replay
+from evalkit.runs.medium import Recorded, replayer
 from evalkit.runs.plan import Plan, PlanError, Recipe, plan_from
 from evalkit.runs.store import Store
 from evalkit.runs.traces import read_trace
@@ -34,8 +36,8 @@ Wanted = tuple[int, tuple[int, ...]]
 class Scene(msgspec.Struct, frozen=True):
     """One scenario: its items, and for ``contender:seed`` an episode.
 
-    ``turns`` are [stop, native, claim, blocks, results], ``answers`` [action, says, verdict, met, settled,
-    held], each once. An episode's ``steps`` are [number, turn, answer] by place.
+    ``turns`` are [stop, native, claim, blocks, results, events before], ``answers`` [action, says, verdict,
+    met, settled, held], each once. An episode's ``steps`` are [number, turn, answer] by place.
     """
 
     scenario: int
@@ -90,8 +92,9 @@ def scenes(store: Store, wanted: Sequence[Wanted], contenders: set[int], workers
 
 
 def _plan(store: Store) -> Plan | None:
-    """The plan to play scripted episodes again; None for live runs and what does not load any more."""
-    if store.recipe.medium.live:
+    """The plan to play episodes again; None for what does not load any more, or was live and not recorded."""
+    medium = store.recipe.medium
+    if medium.live and not (medium.record or medium.replay):
         return None
     try:
         return plan_from(store.recipe)
@@ -134,11 +137,13 @@ def _stored(store: Store, wanted: Sequence[Wanted], contenders: set[int]) -> dic
 
 
 _stage: tuple[Plan | None, Recipe, Path] | None = None
+_recorded: Recorded | None = None
 
 
 def _prepare(plan: Plan | None, recipe: Recipe, folder: Path) -> None:
-    global _stage
+    global _stage, _recorded
     _stage = (plan, recipe, folder)
+    _recorded = replayer(recipe.medium)
 
 
 def _scene(job: tuple[int, list[_Row]]) -> Scene:
@@ -155,11 +160,19 @@ def _scene(job: tuple[int, list[_Row]]) -> Scene:
             kept = read_trace(folder, row.cell)
             if kept is not None:
                 steps, complete = pool.steps(kept.exchanges), _complete_at(kept.exchanges)
-        elif plan is not None:
+        elif plan is not None and not recipe.contenders[row.contender].durable:
             strategy = plan.strategies[row.contender]
             if strategy.offers not in arenas:
                 arenas[strategy.offers] = Arena(plan.scenarios[scenario], strategy.offers)
-            found = replay(plan.scenarios[scenario], strategy, row.seed, arenas[strategy.offers])
+            try:
+                found = replay(
+                    plan.scenarios[scenario], strategy, row.seed, arenas[strategy.offers], _recorded
+                )
+            except (CassetteError, Missed, OSError):
+                if _recorded is None:
+                    raise
+                # Recordings may have been taken away since: the rest of the report does not depend on them.
+                continue
             steps, complete = pool.steps(found.steps), found.complete_at
             if found.episode.outcome != row.outcome:
                 changed = f"played again it is {found.episode.outcome}: evalkit or the strategy has changed"
@@ -217,7 +230,8 @@ def _turn(step: Step | Exchange) -> list[Any]:
     native = step.native if step.native not in (None, step.stop) else 0
     blocks = [[block["kind"], _cut(block["text"])] for block in step.blocks]
     results = [[_cut(result["text"]), int(bool(result["error"]))] for result in step.results]
-    return [step.stop, native, step.claim, blocks, results]
+    events = [_cut(event) for event in step.before] if isinstance(step, Step) else []
+    return [step.stop, native, step.claim, blocks, results, events]
 
 
 def _answer(step: Step | Exchange) -> list[Any]:

@@ -13,6 +13,7 @@ from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.harnesses.records import shown_block
 from evalkit.reports.kept import short
+from evalkit.runs.medium import Recorded
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
@@ -53,14 +54,24 @@ class Transcript(msgspec.Struct, frozen=True):
     complete_at: int
 
 
-def replay(scenario: Scenario, strategy: Strategy, seed: int, arena: Arena | None = None) -> Transcript:
-    """Play a scripted episode again and keep every step: it is the same each time.
+def replay(
+    scenario: Scenario,
+    strategy: Strategy,
+    seed: int,
+    arena: Arena | None = None,
+    recorded: Recorded | None = None,
+) -> Transcript:
+    """Play a scripted or recorded episode again and keep every step: it is the same each time.
 
-    ``arena``: one of the scenario and the strategy's channels, to share what it knows between episodes.
+    ``recorded`` plays the recordings of a live run. ``arena``, one of the scenario and the strategy's
+    channels, shares what it knows between episodes.
     """
     arena = arena or Arena(scenario, strategy.offers)
     recorder = _Recorder()
-    episode = run_episode(arena, strategy, seed, recorder, on_stage=recorder.attach)
+    if recorded is None:
+        episode = run_episode(arena, strategy, seed, recorder, on_stage=recorder.attach)
+    else:
+        episode = recorded(arena, strategy, seed, recorder, recorder.attach)
     complete = next((step.number for step in recorder.steps if step.held), 0)
     return Transcript(
         scenario.name,
@@ -91,7 +102,8 @@ class _Recorder:
         real = turn.kind not in ("failed", "in_progress")
         self.turns += real
         world = self.stage.world
-        happened = self.stage.happened
+        # A live stage has no script, so no events of one.
+        happened = getattr(self.stage, "happened", ())
         told, self._told = self._told, len(happened)
         self.steps.append(
             Step(

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 #: Plays one episode and scores it.
 Play: TypeAlias = Callable[[Arena, Strategy, int], Episode]
 
+#: Plays the recording of one episode again, telling each turn and the stage.
+Recorded: TypeAlias = Callable[[Arena, Strategy, int, "Watcher", Callable[[Any], None]], Episode]
+
 SCRIPTED = "scripted"
 #: provider: (dialect, where it is, the variable that holds the key)
 PROVIDERS: dict[str, tuple[str, str, str]] = {
@@ -153,6 +156,15 @@ def player_of(medium: Medium) -> Play:
     if medium.dialect is None:
         return run_episode
     return _Wire(medium) if medium.replay is None else _Replay(medium)
+
+
+def replayer(medium: Medium) -> Recorded | None:
+    """What plays the recordings of a live run again, watched; None where nothing was recorded."""
+    taped = medium.replay or medium.record
+    if not medium.live or taped is None:
+        return None
+    again = msgspec.structs.replace(medium, record=None, replay=taped, max_usd=None, max_tokens=None)
+    return _Live(again)
 
 
 def _origin(medium: Medium, recorded_from: str) -> Origin:
@@ -285,7 +297,15 @@ class _Live(_OnTape):
             max_usd=self.medium.max_usd, max_tokens=self.medium.max_tokens, price=price_of(self.name)
         )
 
-    def __call__(self, arena: Arena, strategy: Strategy, seed: int) -> Episode:
+    def __call__(
+        self,
+        arena: Arena,
+        strategy: Strategy,
+        seed: int,
+        watch: Watcher | None = None,
+        on_stage: Callable[[Any], None] | None = None,
+    ) -> Episode:
+        """Play an episode; ``watch`` is told of each turn, ``on_stage`` of the stage before the first one."""
         from evalkit.harnesses.driver import LoopMind, drive
         from evalkit.harnesses.live import LiveStage
         from evalkit.harnesses.sdk_driver import opening
@@ -310,8 +330,10 @@ class _Live(_OnTape):
         world = arena.world()
         stage = LiveStage(model, world, task, strategy.offers, self.budget, cap=cap, playing=playing)
         mind = LoopMind(strategy, task, stage)
+        if on_stage is not None:
+            on_stage(stage)
         try:
-            ending, note = ending_of(lambda: drive(mind, stage))
+            ending, note = ending_of(lambda: drive(mind, stage, watch=watch))
         finally:
             if playing is not None:
                 playing.tape.save()

@@ -20,6 +20,9 @@ from evalkit.strategies.library import StrategyError, find_strategy
 from evalkit.strategies.strategy import Strategy
 
 LOOP = "loop"
+#: The durable worker as a harness; ``worker:STRATEGY`` names its strategy.
+WORKER = "worker"
+WORKERS_STRATEGY = "gate"
 
 
 class PlanError(ValueError):
@@ -33,9 +36,24 @@ class Contender(msgspec.Struct, frozen=True):
     harness: str = LOOP
 
     @property
+    def durable(self) -> bool:
+        """Whether it is the durable worker."""
+        return is_worker(self.harness)
+
+    @property
     def foreign(self) -> bool:
-        """Whether it is a harness of its own."""
-        return self.harness != LOOP
+        """Whether it is a program of its own."""
+        return self.harness != LOOP and not self.durable
+
+    @property
+    def name(self) -> str:
+        """What it is called: the harness, or in the reference loop the strategy."""
+        return self.strategy if self.harness == LOOP else self.harness
+
+
+def is_worker(harness: str) -> bool:
+    """Whether a harness's name means the durable worker."""
+    return harness.partition(":")[0] == WORKER
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -95,10 +113,7 @@ class Plan:
     def seeds(self, scenario: int, contender: int) -> int:
         """How many seeds a cell is run with: one where nothing is random, none where it cannot be played."""
         who = self.recipe.contenders[contender]
-        if (
-            who.foreign
-            and cell_name(self.scenarios[scenario].name, who.harness) in self.recipe.not_expressible
-        ):
+        if cell_name(self.scenarios[scenario].name, who.name) in self.recipe.not_expressible:
             return 0
         random = self.scenarios[scenario].random or self.strategies[contender].random
         return self.recipe.seeds if random or self.recipe.medium.live else 1
@@ -159,10 +174,15 @@ def make_plan(
         raise PlanError(f"baseline {baseline!r} is not among the strategies: {', '.join(named)}")
     offered = tuple(dict.fromkeys(find_strategy(name).offers for name in strategies))
     reasons = {scenario.name: unplayable(medium, scenario, offered) for scenario in scenarios}
-    playable = [scenario for scenario in scenarios if not reasons[scenario.name]]
+    durable = any(is_worker(name) for name in harnesses)
+    playable = [s for s in scenarios if not reasons[s.name] or (durable and not worker_cannot(s))]
     skipped = {name: reason for name, reason in reasons.items() if reason}
+    for scenario in playable:
+        reason = skipped.pop(scenario.name, "")
+        if reason:
+            skipped.update({cell_name(scenario.name, name): reason for name in strategies})
     for name in harnesses:
-        print_, cannot = _harness(name, playable)
+        print_, cannot = _worker(name, playable) if is_worker(name) else _harness(name, playable)
         prints[name] = print_
         skipped.update(cannot)
     recipe = Recipe(
@@ -191,7 +211,27 @@ def _strategy_of(contender: Contender) -> Strategy:
     """A contender's strategy; a harness has its own, which nobody asks."""
     if contender.foreign:
         return Strategy(done_when=silence(), name=contender.harness)
+    if contender.durable:
+        return find_strategy(contender.harness.partition(":")[2] or WORKERS_STRATEGY)
     return find_strategy(contender.strategy)
+
+
+def worker_cannot(scenario: Scenario) -> str:
+    """Why the durable worker cannot play a scenario; empty where it can."""
+    from evalkit.scoring.worker_episode import EVENTS
+
+    lacking = [event for event in scenario.events if event not in EVENTS]
+    return f"the worker has no notion of: {', '.join(lacking)}" if lacking else ""
+
+
+def _worker(name: str, scenarios: list[Scenario]) -> tuple[str, dict[str, str]]:
+    """The fingerprint of the worker with its strategy, and why it cannot play which scenarios."""
+    try:
+        strategy = _strategy_of(Contender(name, name))
+    except StrategyError as error:
+        raise PlanError(f"harness {name!r}: {error}") from None
+    reasons = {cell_name(s.name, name): worker_cannot(s) for s in scenarios}
+    return fingerprint(strategy), {cell: reason for cell, reason in reasons.items() if reason}
 
 
 def _harness(name: str, scenarios: list[Scenario]) -> tuple[str, dict[str, str]]:
@@ -254,7 +294,7 @@ def changes_since(recipe: Recipe) -> list[str]:
             if contender.foreign:
                 now = find_harness(contender.harness).fingerprint
             else:
-                now = fingerprint(find_strategy(contender.strategy))
+                now = fingerprint(_strategy_of(contender))
         except (StrategyError, ManifestError) as error:
             changes.append(str(error))
             continue

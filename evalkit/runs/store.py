@@ -207,9 +207,14 @@ def _read_recipe(folder: Path, base: sqlite3.Connection) -> Recipe:
     if version != str(SCHEMA):
         raise RunError(f"{folder}: the run has store version {version}, this evalkit reads {SCHEMA}")
     try:
-        return msgspec.json.decode(rows["recipe"], type=Recipe)
+        recipe = msgspec.json.decode(rows["recipe"], type=Recipe)
     except (KeyError, msgspec.DecodeError, RecursionError) as error:
         raise RunError(f"{folder}: the run cannot be read: {error}") from None
+    for table, planned in (("scenario", recipe.entries), ("contender", recipe.contenders)):
+        (found,) = base.execute(f"select count(*) from {table}").fetchone()
+        if found != len(planned):
+            raise RunError(f"{folder}: the run is damaged: {found} rows of {table}, {len(planned)} planned")
+    return recipe
 
 
 def _is_empty(file: Path) -> bool:

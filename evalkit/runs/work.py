@@ -14,6 +14,7 @@ from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import row_of, void_row
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
+from evalkit.scoring.worker_episode import run_worker_episode
 
 _plan: Plan | None = None
 _play: Play = run_episode
@@ -47,12 +48,13 @@ def run_chunk(chunk: Chunk) -> Rows:
 def _run_span(span: Span) -> list[tuple[Any, ...]]:
     assert _plan is not None
     strategy = _plan.strategies[span.contender]
+    play = run_worker_episode if _plan.recipe.contenders[span.contender].durable else _play
     rows = []
     for offset in range(span.seeds):
         cell, seed = span.cell + offset, span.first_seed + offset
         place = (cell, span.scenario, span.contender, seed)
         try:
-            episode = _play(_arena(span.scenario, strategy.offers), strategy, seed)
+            episode = play(_arena(span.scenario, strategy.offers), strategy, seed)
         except LimitReached:
             raise
         except Exception as error:

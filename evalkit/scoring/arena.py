@@ -14,7 +14,7 @@ from evalkit.harnesses.driver import Watcher, drive
 from evalkit.models.scripted import NeverEnds, Stage
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
-from evalkit.scoring.chances import Chances
+from evalkit.scoring.chances import Chances, Visits
 from evalkit.scoring.ideal import IdealMind
 from evalkit.worlds import World, make_world
 
@@ -32,6 +32,13 @@ class Ideal(msgspec.Struct, frozen=True, gc=False):
     turns: int
 
 
+class Reach(msgspec.Struct, frozen=True, gc=False):
+    """Whether the ideal driver got there, and the choices that had been made when it knew."""
+
+    holds: bool
+    until: Visits
+
+
 class Arena:
     """A scenario with one set of offered channels. Truth is kept by (world, player, pending turn)."""
 
@@ -43,7 +50,7 @@ class Arena:
         self.player = Player(scenario, self._world, offered, scenario.task.output)
         self._task = make_task(scenario, self._world)
         self._prompt_tokens = count_tokens(scenario.task.prompt) + count_tokens(scenario.task.done_when)
-        self._reaches: Chances[bool] = Chances(self.player)
+        self._reaches: Chances[Reach] = Chances(self.player)
         self._ideals: Chances[Ideal] = Chances(self.player)
         #: The ideal of the seed that was asked for last: one episode asks several times.
         self._last: tuple[int, Ideal] | None = None
@@ -94,19 +101,26 @@ class Arena:
         if known is None:
             stage, ending = self.ideal(seed)
             stage.settle()
-            known = Ideal(ending.kind, self.truth(stage, seed), stage.turns)
+            truth, until = self._truth(stage, seed)
+            known = Ideal(ending.kind, truth, stage.turns)
             stage.world.close()
-            self._ideals.keep(None, since, stage.state.visits, seed, known)
+            self._ideals.keep(None, since, until, seed, known)
         self._last = (seed, known)
         return known
 
     def truth(self, stage: Stage, seed: int) -> str:
         """The truth of a run that has ended and settled: complete, reachable, spoiled or stuck."""
+        return self._truth(stage, seed)[0]
+
+    def _truth(self, stage: Stage, seed: int) -> tuple[str, Visits]:
+        """The truth, and up to where it depends on the seed's choices."""
         if stage.world.holds():
-            return "complete"
-        if self.reachable(stage):
-            return "reachable"
-        return "spoiled" if self.reachable_from_start(seed) else "stuck"
+            return "complete", stage.state.visits
+        here = self._reach(stage)
+        if here.holds:
+            return "reachable", here.until
+        start = self._reach_from_start(seed)
+        return "spoiled" if start.holds else "stuck", tuple(map(max, here.until, start.until))
 
     def completes(self, seed: int, truth: str) -> bool | None:
         """Whether the ideal harness completes it: the base of premature stops."""
@@ -127,19 +141,25 @@ class Arena:
 
     def reachable(self, stage: Stage) -> bool:
         """Whether the ideal driver, continuing a copy of a stage, makes the oracle hold."""
+        return self._reach(stage).holds
+
+    def reachable_from_start(self, seed: int) -> bool:
+        """Whether the ideal driver makes the oracle hold from the start."""
+        return self._reach_from_start(seed).holds
+
+    def _reach(self, stage: Stage) -> Reach:
         about, since, seed = stage.key(), stage.state.visits, stage.task.seed
         known = self._reaches.get(about, since, seed)
         if known is None:
             copy = stage.fork()
-            known = self._drive_on(copy)
-            self._reaches.keep(about, since, copy.state.visits, seed, known)
+            known = Reach(self._drive_on(copy), copy.state.visits)
+            self._reaches.keep(about, since, known.until, seed, known)
         return known
 
-    def reachable_from_start(self, seed: int) -> bool:
-        """Whether the ideal driver makes the oracle hold from the start."""
+    def _reach_from_start(self, seed: int) -> Reach:
         stage = self.stage(seed, trace=False)
         try:
-            return self.reachable(stage)
+            return self._reach(stage)
         finally:
             stage.world.close()
 

@@ -66,7 +66,7 @@ class Sweep:
         lasso: bool = False,
         confirm: Confirm | None = None,
         max_depth: int | None = None,
-        max_states: int = 1_500_000,
+        max_states: int = 1_000_000,
         progress: Progress | None = None,
     ) -> None:
         self.ground = ground

@@ -26,8 +26,8 @@ Answer = Literal["proved", "refuted", "bounded", "not_applicable"]
 #: Told of the group that is explored, of states, transitions and depth.
 Progress = Callable[[str, int, int, int], None]
 
-#: States kept at most; some 250 bytes each.
-MAX_STATES = 1_500_000
+#: States kept at most; some 500 bytes each, caches apart.
+MAX_STATES = 1_000_000
 #: How deep a strategy is explored whose memory may grow.
 DEPTH = 6
 #: Seeds among which those are looked for that make every seeded error happen and not happen.

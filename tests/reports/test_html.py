@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,18 +13,23 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange, Kept
 from evalkit.reports import html
 from evalkit.reports.cases import FLAGS, cases, headline_contenders
 from evalkit.reports.html import write_page
 from evalkit.reports.scenes import LONGEST, scenes, wanted_scenes
+from evalkit.runs.medium import Medium, note_recording
 from evalkit.runs.plan import Contender, Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
 from evalkit.runs.traces import keep_trace
 from evalkit.scenarios.loader import load_text
+from evalkit.scoring.arena import Arena
 from evalkit.stats.summary import summarize
 from evalkit.strategies.presets import PRESETS
+from evalkit.wire.episode import Episode as WireEpisode
+from evalkit.wire.server import Server
 from tests.helpers import document
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
@@ -232,3 +238,32 @@ def test_it_says_what_its_verifiers_assume(tmp_path: Path) -> None:
     page = page_of(played(tmp_path, plan))
     assert "gate (sees evidence) misses 0 %, fooled 0 %" in page.text
     assert "verifier_claim@fooled=0.1 (sees claim) misses 0 %, fooled 10 %" in page.text
+
+
+def test_a_live_run_is_shown_from_its_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "dummy-key-for-tests")
+    text = yaml.safe_dump(early("a"), sort_keys=False)
+    (loaded,) = load_text(text, "made.yaml")
+    with Server() as server:
+        url = server.url(server.add(WireEpisode(Arena(loaded, Offered()).stage(0, trace=False))))
+        medium = Medium(
+            model="anthropic:some-model", base_url=url, max_tokens=1_000_000, record=str(tmp_path / "tapes")
+        )
+        note_recording(medium, ("a",), ("silence",), 1)
+        store = played(
+            tmp_path / "run", make_plan([loaded], {"made.yaml": text}, ("silence",), 1, None, medium)
+        )
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    page = page_of(store)
+    (scene,) = page.data(1).values()
+    (episode,) = scene["episodes"].values()
+    assert (episode["outcome"], episode["note"]) == ("done/incomplete", "")
+    assert [scene["turns"][turn][0] for _, turn, _ in episode["steps"]] == [
+        "tool_use",
+        "tool_use",
+        "end_turn",
+    ]
+    # Without the recordings the page names the command, and everything else is there.
+    shutil.rmtree(tmp_path / "tapes")
+    (without,) = page_of(store).data(1).values()
+    assert without["episodes"] == {}

@@ -182,3 +182,47 @@ def test_run_folders_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(RunError, match="cannot be written"):
         Store.create(tmp_path / "file" / "run", made.recipe)
+
+
+class TestTheWorkerAsAHarness:
+    CRASHED = yaml.safe_dump(
+        document(
+            [{"call": "list_items"}, {"work": 1}, {"crash": True}, {"work": "rest"}, PLAIN[-1]],
+            scenario="crashed",
+        )
+    )
+
+    def rows(
+        self, tmp_path: Path, strategies: tuple[str, ...], harnesses: tuple[str, ...]
+    ) -> tuple[Any, Any]:
+        text = f"{self.CRASHED}---\n{yaml.safe_dump(document(PLAIN, scenario='plain'))}"
+        made = make_plan(load_text(text, "s.yaml"), {"s.yaml": text}, strategies, 1, harnesses=harnesses)
+        store = Store.create(tmp_path / "run", made.recipe)
+        run_plan(made, store, 1)
+        query = "select scenario_name, harness, outcome from episodes order by cell"
+        found = list(store.rows(query))
+        store.close()
+        return found, made
+
+    def test_it_plays_what_the_loop_cannot(self, tmp_path: Path) -> None:
+        found, made = self.rows(tmp_path, ("silence",), ("worker", "worker:acceptance"))
+        assert found == [
+            ("crashed", "worker", "done/complete"),
+            ("crashed", "worker:acceptance", "done/complete"),
+            ("plain", "loop", "done/complete"),
+            ("plain", "worker", "done/complete"),
+            ("plain", "worker:acceptance", "done/complete"),
+        ]
+        lacking = "the reference loop has no notion of: crash"
+        assert made.recipe.not_expressible == {"crashed × silence": lacking}
+        assert changes_since(made.recipe) == []
+        assert plan_from(made.recipe).episodes() == 5
+
+    def test_without_it_the_scenario_is_left_out(self, tmp_path: Path) -> None:
+        found, made = self.rows(tmp_path, ("silence",), ())
+        assert [row[0] for row in found] == ["plain"]
+        assert list(made.recipe.not_expressible) == ["crashed"]
+
+    def test_its_strategy_must_be_known(self) -> None:
+        with pytest.raises(PlanError, match="harness 'worker:gaet': unknown strategy 'gaet'"):
+            make_plan(load_text(TEXT), {}, ("silence",), 1, harnesses=("worker:gaet",))

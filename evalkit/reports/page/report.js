@@ -214,12 +214,13 @@
   const SERVER = "server call";
   function stepOf(scene, episode, place, who) {
     const [turn, at, answer] = episode.steps[place];
-    const [stop, native, claim, blocks, results] = scene.turns[at];
+    const [stop, native, claim, blocks, results, events] = scene.turns[at];
     const [action, says, verdict, met, settled, held] = scene.answers[answer];
     const before = place > 0 ? scene.answers[episode.steps[place - 1][2]][5] : 0;
     const last = place === episode.steps.length - 1;
     const label = native ? `${stop} (label ${native})` : stop;
     const node = el("section", { class: `step${held ? " complete" : ""}${last ? " ended" : ""}`, "aria-label": `${who ? who + ", " : ""}${turn ? "turn " + turn : "no turn"}` });
+    for (const event of events) node.append(el("p", { class: "event" }, event));
     const share = scene.items ? (100 * settled) / scene.items : 0;
     node.append(el("div", { class: "turn" }, el("span", {}, turn ? `Turn ${turn}` : "No turn"), el("small", {}, label),
       claim !== "none" ? el("small", {}, `claims ${claim}`) : null,
