@@ -50,8 +50,9 @@ class Swept(msgspec.Struct):
 class Sweep:
     """One breadth-first exploration. States are (loop state, watch, world), packed in an int.
 
-    ``exact`` keeps every counter and lets limits and caps fire where they do; otherwise they may fire in any
-    state. ``lasso`` looks for a cycle of turns instead of a broken property.
+    What is kept of the loop's state is the stepper's to say. ``undo`` False leaves the moves out that undo
+    work, ``merge_items`` False tells all items apart. ``lasso`` looks for a way that comes back to a state
+    instead of a broken property.
     """
 
     def __init__(

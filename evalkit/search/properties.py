@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from evalkit.harnesses.loop import Loop
+from evalkit.strategies.strategy import REFUSALS_IN_A_ROW
 
 #: Which memory a property needs; properties that need the same are looked at in one sweep.
 Needs = Literal["safety", "reports", "nudges", "stretches"]
@@ -76,8 +77,6 @@ def not_applicable(found: Property, loop: Loop) -> str:
 
 def stretch_caps(loop: Loop) -> dict[str, int]:
     """How many answers in a row a strategy allows itself, by the kind of turn that it answers."""
-    from evalkit.strategies.strategy import REFUSALS_IN_A_ROW
-
     strategy = loop.strategy
     caps: dict[str, int] = {}
     if strategy.pause == "resend" and strategy.resends is not None:

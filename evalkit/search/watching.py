@@ -8,7 +8,7 @@ from evalkit.harnesses.loop import Loop
 from evalkit.search.properties import NUDGES, STRETCHES, stretch_caps
 from evalkit.strategies.folds import Ran
 
-#: Totals stop here where there is no budget to hold them against.
+#: The kinds of turn that a stretch can be of.
 _KINDS = ("", "pause", "cut_off", "refusal")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalkit.core.turns import Turn
 from evalkit.search.alphabet import alphabet, is_closed
 from evalkit.search.counterexample import Confirmer, watch_of
 from evalkit.search.explore import Sweep
@@ -11,6 +12,7 @@ from evalkit.search.ground import Ground, Setting
 from evalkit.search.memory import is_symmetric, permute
 from evalkit.search.properties import PROPERTIES
 from evalkit.search.steps import KEEPS, Stepper
+from evalkit.search.watching import StretchWatch
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
@@ -87,6 +89,29 @@ def test_states_are_the_same(name: str, needs: str) -> None:
 
     assert len(merged.keys) == len(readable(merged)) == len(readable(single)) < len(single.keys)
     assert readable(merged) == readable(single)
+
+
+class _Everywhere(StretchWatch):
+    """Tries every turn at every place of a stretch."""
+
+    def expands(self, memory: int, turn: Turn) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", ["gate", "stop_hook", "verifier_transcript"])
+def test_a_stretch_is_left_from_where_it_began(name: str) -> None:
+    strategy = PRESETS[name].strategy.but(resends=3, cut_offs=2, refusal="retry")
+    reached = []
+    for kind in (StretchWatch, _Everywhere):
+        ground = Ground(strategy, Setting(1))
+        stepper = Stepper(ground, keep=KEEPS["stretches"])
+        wanted = (PROPERTIES["capped_repeats"],)
+        sweep = Sweep(ground, stepper, kind(stepper.loop), wanted)
+        assert sweep.run().complete
+        assert not sweep.swept.found
+        unpacked = map(sweep.packing.unpack, sweep.keys)
+        reached.append({(stepper.states.states[loop], memory, world) for loop, memory, world in unpacked})
+    assert reached[0] == reached[1]
 
 
 def test_what_may_not_be_merged() -> None:
