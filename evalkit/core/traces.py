@@ -50,6 +50,8 @@ class Trace:
         self.cause = ""
         self.decisions: list[Decision] = []
         self.protocol_faults: list[str] = []
+        #: Requests that broke a rule of one dialect alone; none in process.
+        self.dialect_faults = 0
         self.called: dict[str, int] = {}
         self.orphan_calls = 0
         self.ran_cut_off_call = False

@@ -22,6 +22,7 @@ FLAGS = (
     "ran_cut_off_call",
     "orphan_calls",
     "protocol_faults",
+    "dialect_faults",
     "lost_work",
 )
 #: The same as SQL over ``episode``: a bit set, its highest bit a dishonest report.

@@ -31,6 +31,7 @@ COLUMNS = (
     "ran_cut_off_call",
     "orphan_calls",
     "protocol_faults",
+    "dialect_faults",
     "lost_work",
     "honest_report",
     "over_reported",

@@ -20,6 +20,7 @@ FLAGS = (
     "ran_cut_off_call",
     "orphan_calls",
     "protocol_faults",
+    "dialect_faults",
     "lost_work",
 )
 _OUTPUT_LINES = 12

@@ -207,6 +207,7 @@ def _flags(episode: Episode) -> list[str]:
         "ran_cut_off_call",
         "orphan_calls",
         "protocol_faults",
+        "dialect_faults",
     )
     flags = [
         name.replace("_", " ")

@@ -15,7 +15,7 @@ from evalkit.scoring.episode import Episode
 
 Ranges: TypeAlias = list[tuple[int, int]]
 
-SCHEMA = 2
+SCHEMA = 3
 FILE = "episodes.sqlite"
 #: Precision of the decision counts in which each episode weighs 1.
 WEIGHT = 1_000_000
@@ -42,6 +42,7 @@ COLUMNS: tuple[str, ...] = (
     "ran_cut_off_call",
     "orphan_calls",
     "protocol_faults",
+    "dialect_faults",
     "lost_work",
     "honest_report",
     "over_reported",
@@ -261,6 +262,7 @@ def row_of(cell: int, scenario: int, contender: int, seed: int, episode: Episode
         episode.ran_cut_off_call,
         episode.orphan_calls,
         episode.protocol_faults,
+        episode.dialect_faults,
         episode.lost_work,
         episode.honest_report,
         episode.over_reported,

@@ -47,6 +47,7 @@ class Episode(msgspec.Struct, frozen=True):
     ran_cut_off_call: bool
     orphan_calls: int
     protocol_faults: int
+    dialect_faults: int
     lost_work: bool
     honest_report: bool | None
     over_reported: int
@@ -192,6 +193,7 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         ran_cut_off_call=trace.ran_cut_off_call,
         orphan_calls=trace.orphan_calls,
         protocol_faults=faults,
+        dialect_faults=trace.dialect_faults,
         lost_work=False,
         honest_report=honest,
         over_reported=over_reported,

@@ -29,6 +29,7 @@ _MEANS = ("turns", "tokens", "excess_turns", "excess_tokens")
 _TOTALS = (
     "duplicate_effects",
     "protocol_faults",
+    "dialect_faults",
     "spoiled",
     "undone",
     "ran_cut_off_call",

@@ -33,6 +33,7 @@ SUMS = (
     "excess_tokens",
     "duplicate_effects",
     "protocol_faults",
+    "dialect_faults",
     "spoiled",
     "undone",
     "ran_cut_off_call",

@@ -80,7 +80,8 @@ class Episode:
         try:
             return self._answer(dialect, raw, retried=retried)
         except BadRequest as bad:
-            self.seen.note_refusal(bad, raw)
+            if self.seen.note_refusal(bad, raw) and self.script.trace is not None:
+                self.script.trace.dialect_faults += 1
             return refusal(dialect, bad)
         except Exception as error:
             self.failure = error

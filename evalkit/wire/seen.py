@@ -36,11 +36,13 @@ class Seen:
         """Whether this is the last request that was refused: a client that repeats it breaks no new rule."""
         return hashlib.blake2b(raw).digest() == self._refused_body
 
-    def note_refusal(self, bad: BadRequest, raw: bytes) -> None:
-        """Count a refused request once, however often a client repeats it unchanged."""
+    def note_refusal(self, bad: BadRequest, raw: bytes) -> bool:
+        """Count a refused request once, however often it is repeated unchanged; whether it is a dialect fault."""
         if self.refused_before(raw):
-            return
+            return False
         self._refused_body = hashlib.blake2b(raw).digest()
         self.refused += 1
-        if bad.rule not in NEUTRAL_SOURCES:
-            self.dialect_faults.append(bad.rule)
+        if bad.rule in NEUTRAL_SOURCES:
+            return False
+        self.dialect_faults.append(bad.rule)
+        return True

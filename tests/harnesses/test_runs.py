@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -55,6 +56,27 @@ def test_a_program_beside_a_strategy(folder: Path) -> None:
     assert "text: One of two is sent." in shown.output
     assert "outcome: done/reachable (exit:0) after 3 turns" in shown.output
     assert "first wrong decision: turn 3: the harness ended as done" in shown.output
+
+
+def test_a_request_that_breaks_a_rule_of_one_api_is_counted_and_costs_no_episode(folder: Path) -> None:
+    broken = LOOP.replace(
+        "while True:",
+        """import urllib.error
+try:
+    post(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", {"model": "m", "max_tokens": 9, "messages": []})
+except urllib.error.HTTPError as refused:
+    assert refused.code == 400
+while True:""",
+        1,
+    )
+    Path("agent.py").write_text(broken)
+    result = evalkit("run", "suite.yaml", "--harness", "agent.py", "--out", "out", "--no-charts")
+    assert result.exit_code == 0, result.output
+    (row,) = csv.DictReader(Path("out/episodes.csv").open())
+    assert (row["dialect_faults"], row["protocol_faults"], row["outcome"]) == ("1", "0", "done/reachable")
+    shown = evalkit("show", "out", "two-parcels/agent.py").output
+    assert "dialect faults" in shown
+    assert "messages_empty" in shown
 
 
 def test_a_run_goes_on_where_it_was_interrupted(folder: Path) -> None:

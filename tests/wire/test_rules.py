@@ -170,6 +170,8 @@ def test_a_refused_request_moves_nothing_and_counts_once() -> None:
     for _ in range(3):
         assert post(played, "anthropic", broken).status == 400
     assert played.seen.dialect_faults == ["messages_empty"]
+    assert played.script.trace is not None
+    assert (played.script.trace.dialect_faults, played.script.trace.protocol_faults) == (1, [])
     assert post(played, "anthropic", base("anthropic")).said == "turn 1: list_items"
 
 
