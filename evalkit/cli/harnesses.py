@@ -147,7 +147,7 @@ def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
 def league(names: tuple[str, ...], library: bool, workers: int | None, out: Path) -> None:
     """Every harness on every behaviour, and on the library: a table and a heat map.
 
-    The runs are kept in OUT/runs; what is there of the same harnesses and scenarios is not run again.
+    The runs are kept in OUT/runs, one for each harness; what has not changed is not run again.
     """
     from evalkit.cli.league import make_league
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import msgspec
 
@@ -48,24 +49,17 @@ class League(msgspec.Struct, frozen=True):
 
 
 def league_of(
-    behaviours: Store,
-    library: Store | None,
+    behaviours: Iterable[Store],
+    library: Iterable[Store],
     versions: dict[str, list[str]],
     summaries: dict[str, str],
     told: tuple[tuple[str, str], ...],
     command: str,
 ) -> League:
-    """The league from its runs."""
-    harnesses = [contender.harness for contender in behaviours.recipe.contenders]
-    cells: dict[str, dict[str, Cell]] = {name: {} for name in harnesses}
-    query = "select scenario_name, harness, outcome, native, correct, turns, note from episodes"
-    for scenario, harness, outcome, native, correct, turns, note in behaviours.rows(query):
-        cells[harness][scenario] = Cell(outcome, native, bool(correct), turns, note)
-    for name in harnesses:
-        for entry in behaviours.recipe.entries:
-            why = behaviours.recipe.not_expressible.get(cell_name(entry.name, name))
-            if why is not None:
-                cells[name][entry.name] = Cell(why=why)
+    """The league from its runs on the behaviours and on the library, each of some of the harnesses."""
+    cells: dict[str, dict[str, Cell]] = {}
+    for store in behaviours:
+        cells.update(_cells(store))
     return League(
         time.strftime("%Y-%m-%d", time.gmtime()),
         __version__,
@@ -74,15 +68,30 @@ def league_of(
         summaries,
         told,
         cells,
-        _standings(library) if library is not None else (),
+        _standings(library),
     )
 
 
-def _standings(store: Store) -> tuple[Standing, ...]:
+def _cells(store: Store) -> dict[str, dict[str, Cell]]:
+    recipe = store.recipe
+    cells: dict[str, dict[str, Cell]] = {contender.harness: {} for contender in recipe.contenders}
+    query = "select scenario_name, harness, outcome, native, correct, turns, note from episodes"
+    for scenario, harness, outcome, native, correct, turns, note in store.rows(query):
+        cells[harness][scenario] = Cell(outcome, native, bool(correct), turns, note)
+    for name in cells:
+        for entry in recipe.entries:
+            why = recipe.not_expressible.get(cell_name(entry.name, name))
+            if why is not None:
+                cells[name][entry.name] = Cell(why=why)
+    return cells
+
+
+def _standings(stores: Iterable[Store]) -> tuple[Standing, ...]:
     by_harness: dict[str, dict[str, tuple[int, int]]] = {}
     query = "select harness, family, sum(correct), count(*) from episodes where seed = 0 group by 1, 2"
-    for harness, family, correct, scenarios in store.rows(query):
-        by_harness.setdefault(harness, {})[family] = (correct, scenarios)
+    for store in stores:
+        for harness, family, correct, scenarios in store.rows(query):
+            by_harness.setdefault(harness, {})[family] = (correct, scenarios)
     found = []
     for harness, families in by_harness.items():
         correct = sum(good for good, _ in families.values())
