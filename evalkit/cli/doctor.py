@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import click
 
@@ -38,6 +39,7 @@ def command() -> None:
     click.echo(f"evalkit {__version__}, Python {python}")
     missing = _packages() + _programs()
     _library()
+    _harnesses()
     _completion()
     click.echo("nothing is missing" if not missing else f"{missing} optional parts are missing")
 
@@ -63,9 +65,15 @@ def _packages() -> int:
 def _programs() -> int:
     click.echo("programs")
     return sum(
-        _line(name, "found" if shutil.which(name) else None, use, remedy)
+        _line(name, "found" if _finds(name) else None, use, remedy)
         for name, (use, remedy) in PROGRAMS.items()
     )
+
+
+def _finds(program: str) -> bool:
+    """Whether a program is on the path or beside this Python, where a virtual environment has its own."""
+    beside = str(Path(sys.executable).parent)
+    return bool(shutil.which(program) or shutil.which(program, path=beside))
 
 
 def _library() -> None:
@@ -78,6 +86,18 @@ def _library() -> None:
     click.echo(f"  scenarios    {files} files in {library_folder()}")
     click.echo(f"  worlds       {', '.join(world_kinds())}")
     click.echo(f"  strategies   {', '.join(strategy_names())}")
+
+
+def _harnesses() -> None:
+    from evalkit.harnesses.environment import cache_folder, is_ready
+    from evalkit.harnesses.find import shipped
+
+    by_folder = {harness.folder: harness for harness in shipped().values()}
+    waiting = sorted(harness.manifest.name for harness in by_folder.values() if not is_ready(harness))
+    click.echo("harnesses")
+    click.echo(f"  set up       {len(by_folder) - len(waiting)} of {len(by_folder)}, in {cache_folder()}")
+    if waiting:
+        click.echo(f"  not set up   {', '.join(waiting)}: evalkit harnesses setup [NAME]...")
 
 
 def _completion() -> None:

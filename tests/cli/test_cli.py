@@ -171,12 +171,15 @@ def test_a_custom_strategy_that_raises_harms_no_other(here: Path) -> None:
     assert "KeyError: 'gone'" in (here / "r" / "episodes.csv").read_text()
 
 
-def test_doctor_says_what_is_there(here: Path) -> None:
+def test_doctor_says_what_is_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALKIT_CACHE", str(here / "empty"))
     result = call("doctor")
     assert result.exit_code == 0
     for word in (
         "matplotlib",
         "worlds       items, ledger, inbox, repo, files",
+        "set up       1 of ",
+        "openai-agents, openai-agents-node",
         "_EVALKIT_COMPLETE=bash_source",
     ):
         assert word in result.output
