@@ -33,5 +33,24 @@ def table_text(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
+def page_text() -> str:
+    """The page on the wire of the documentation, as a test holds it."""
+    parts = [
+        "# The wire: what requests must hold to, and what a dialect cannot say",
+        "Made by `python -m evalkit.wire > docs/wire.md`; a test holds it.",
+        "## Rules of requests",
+        "A request that breaks one is refused with status 400 in the API's own shape, naming the message. Rules "
+        "of all APIs count as `protocol_faults` of the episode, in process too; those of one API as "
+        "`dialect_faults`, which make no episode incorrect. *documented*: the API's documentation says it; "
+        "*recorded*: a real refusal is quoted or in a recording; *assumed*: neither, so it only warns.",
+        rules_text(),
+        "## Not expressible",
+        "What the shipped scenarios say and a dialect has no way to say; there the scenario is left out of a "
+        "run and named in its summary. *whole* is an answer that is not streamed.",
+        table_text(table(load_suites(), all_offered())),
+    ]
+    return "\n\n".join(parts)
+
+
 if __name__ == "__main__":
-    print(rules_text(), table_text(table(load_suites(), all_offered())), sep="\n\n")
+    print(page_text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from evalkit.core.tasks import Offered
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.presets import all_offered
-from evalkit.wire.__main__ import rules_text, table_text
+from evalkit.wire.__main__ import page_text, rules_text, table_text
 from evalkit.wire.answers import Dialect
 from evalkit.wire.expressible import has_background, not_expressible, table
 from tests.helpers import scenario
@@ -99,3 +100,8 @@ def test_tables_are_markdown() -> None:
     (line,) = table_text(rows).splitlines()[2:]
     assert line.startswith("| a-scenario | anthropic | whole | truncate at 0: Anthropic Messages, not ")
     assert "| all | pause_changed | documented |" in rules_text()
+
+
+def test_the_page_of_the_documentation_is_current() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "wire.md"
+    assert page.read_text() == page_text() + "\n"
