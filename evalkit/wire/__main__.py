@@ -39,8 +39,8 @@ def page_text() -> str:
         "# The wire: what requests must hold to, and what a dialect cannot say",
         "Made by `python -m evalkit.wire > docs/wire.md`; a test holds it.",
         "## Rules of requests",
-        "A request that breaks one is refused with status 400 in the API's own shape, naming the message. Rules "
-        "of all APIs count as `protocol_faults` of the episode, in process too; those of one API as "
+        "A request that breaks one is refused with status 400 in the API's own shape, naming the message. "
+        "Rules of all APIs count as `protocol_faults` of the episode, in process too; those of one API as "
         "`dialect_faults`, which make no episode incorrect. *documented*: the API's documentation says it; "
         "*recorded*: a real refusal is quoted or in a recording; *assumed*: neither, so it only warns.",
         rules_text(),

@@ -37,7 +37,7 @@ class Seen:
         return hashlib.blake2b(raw).digest() == self._refused_body
 
     def note_refusal(self, bad: BadRequest, raw: bytes) -> bool:
-        """Count a refused request once, however often it is repeated unchanged; whether it is a dialect fault."""
+        """Count a refused request once, however often it is repeated; whether it is a dialect fault."""
         if self.refused_before(raw):
             return False
         self._refused_body = hashlib.blake2b(raw).digest()
