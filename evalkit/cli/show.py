@@ -16,8 +16,9 @@ from evalkit.runs.store import RunError, Store
 @click.argument("episode")
 def command(run: str, episode: str) -> None:
     """Show EPISODE of RUN turn by turn: its number, or SCENARIO/STRATEGY[/SEED]."""
+    from evalkit.harnesses.records import Kept
     from evalkit.reports.kept import kept_text
-    from evalkit.reports.transcript import replay, transcript_text
+    from evalkit.reports.transcript import observe_worker, replay, transcript_text
     from evalkit.runs.medium import replayer
     from evalkit.runs.traces import read_trace
 
@@ -26,7 +27,7 @@ def command(run: str, episode: str) -> None:
         cell, scenario, contender, seed, outcome = _find(store, episode)
         kept = read_trace(store.folder, cell) if store.recipe.contenders[contender].foreign else None
         plan = plan_from(store.recipe)
-        row = _figures(store, cell) if kept is not None else ""
+        row = _figures(store, cell)
         store.close()
     if kept is not None:
         scene = plan.scenarios[scenario]
@@ -36,7 +37,15 @@ def command(run: str, episode: str) -> None:
     if store.recipe.contenders[contender].foreign:
         raise UsageProblem(f"episode {episode!r}: no record of it was kept")
     if store.recipe.contenders[contender].durable:
-        raise UsageProblem(f"episode {episode!r}: the worker's episodes are not kept turn by turn")
+        scene = plan.scenarios[scenario]
+        exchanges, found, left = observe_worker(scene, plan.strategies[contender], seed)
+        kept = Kept("worker", seed, exchanges)
+        click.echo(f"episode {cell}")
+        click.echo(kept_text(kept, scene.name, len(scene.world.items), row), nl=False)
+        if left:
+            click.echo(f"not settled: {', '.join(left)}")
+        _note_if_changed(found.outcome, outcome)
+        return
     medium = store.recipe.medium
     recorded = replayer(medium)
     if medium.live and recorded is None:
@@ -46,10 +55,13 @@ def command(run: str, episode: str) -> None:
         transcript = replay(scene, strategy, seed, recorded=recorded)
     click.echo(f"episode {cell}")
     click.echo(transcript_text(transcript), nl=False)
-    if transcript.episode.outcome != outcome:
+    _note_if_changed(transcript.episode.outcome, outcome)
+
+
+def _note_if_changed(now: str, was: str) -> None:
+    if now != was:
         click.echo(
-            f"evalkit: note: the run has {outcome} here; evalkit or the strategy has changed since",
-            err=True,
+            f"evalkit: note: the run has {was} here; evalkit or the strategy has changed since", err=True
         )
 
 

@@ -17,7 +17,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
     """One answer of the model, and what the harness made of it.
 
     ``number`` is 0 for an answer that is no turn. ``settled`` and ``held`` are of the moment when the harness
-    went on, or ended.
+    went on, or ended. ``before`` is what happened from outside before it.
     """
 
     number: int
@@ -30,6 +30,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
     says: str = ""
     settled: int = 0
     held: bool = False
+    before: list[str] = []
 
 
 class Wrong(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -49,7 +49,7 @@ def _answer(summary: Row, level: str) -> Answer:
     runner_up = ""
     if below:
         second = below[0]
-        runner_up = f"Next: {label(second)}, {rate(second['correct'])}."
+        runner_up = f"Next: {label(second)}, {rate(second['correct'])}{_beside(summary, level)}."
     return Answer(
         level=level,
         title=LEVELS[level],
@@ -61,6 +61,14 @@ def _answer(summary: Row, level: str) -> Answer:
         cost=_cost(top),
         share=top["correct"]["scenario_rate"],
     )
+
+
+def _beside(summary: Row, level: str) -> str:
+    """In how many scenarios the best is better and worse than the next: how far the order can be trusted."""
+    lead = next((lead for lead in summary["leads"] if lead["checks"] == level), None)
+    if lead is None:
+        return ""
+    return f"; beside it {label(lead)} is better in {lead['better']} and worse in {lead['worse']}"
 
 
 def _names(names: list[str], most: int = 3) -> str:

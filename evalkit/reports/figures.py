@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalkit.stats.ranking import ranked
 from evalkit.stats.records import contender_name
 
 RATE_NAMES = {
@@ -96,21 +97,9 @@ def label(row: Row) -> str:
     return contender_name(row["strategy"], row["harness"])
 
 
-def is_swept(row: Row) -> bool:
-    """Whether a row is of a sweep over assumed error rates: those have a table of their own."""
-    return "@" in row["strategy"]
-
-
 def at_level(summary: Row, level: str) -> list[Row]:
     """The rows over all families at one level of checks (or ``all``), best first; sweeps left out."""
-    rows = [
-        row
-        for row in summary["rows"]
-        if row["family"] == "all" and row["checks"] == level and row["episodes"] and not is_swept(row)
-    ]
-    return sorted(
-        rows, key=lambda row: (-(row["correct"]["scenario_rate"] or 0), row["tokens"] or 0, label(row))
-    )
+    return ranked(summary["rows"], level)
 
 
 def overall(summary: Row) -> list[Row]:

@@ -16,6 +16,7 @@ from evalkit.core.tasks import CHECKLIST_TOOL
 from evalkit.harnesses.driver import RECORDED
 from evalkit.reports.answer import answers, caveats
 from evalkit.reports.cases import FLAGS, Case, cases, headline_contenders, voids
+from evalkit.reports.chart_tables import chart_table
 from evalkit.reports.charts import Chart
 from evalkit.reports.figures import RATE_MEANINGS, RATE_NAMES, Row, percent
 from evalkit.reports.scenes import Scene, scenes, wanted_scenes
@@ -28,6 +29,7 @@ from evalkit.reports.tables import (
     sweep_table,
     twins_table,
 )
+from evalkit.runs.plan import LOOP, Contender
 from evalkit.runs.store import Store
 from evalkit.stats.records import contender_names
 
@@ -123,6 +125,7 @@ def _data(store: Store, found: list[Case], places: dict[int, int]) -> dict[str, 
     return {
         "folder": str(store.folder),
         "contenders": contender_names(store),
+        "unkept": [_unkept(store, contender) for contender in store.recipe.contenders],
         "ticks": CHECKLIST_TOOL,
         "recorded": RECORDED,
         "families": families,
@@ -133,6 +136,14 @@ def _data(store: Store, found: list[Case], places: dict[int, int]) -> dict[str, 
         "outcomes": sorted({case.outcome for case in found}),
         "causes": sorted({case.cause for case in found}),
     }
+
+
+def _unkept(store: Store, contender: Contender) -> str:
+    """Why a contender's episodes cannot be shown turn by turn by any command; empty where they can."""
+    medium = store.recipe.medium
+    if medium.live and contender.harness == LOOP and not (medium.record or medium.replay):
+        return "The run was live and not recorded (--record), so its turns were not kept."
+    return ""
 
 
 def _packed(found: Iterable[Case], places: dict[int, int], data: dict[str, Any]) -> Iterator[list[Any]]:
@@ -174,7 +185,9 @@ def _render(store: Store, summary: Row, charts: Sequence[Chart], data: str, page
         levels=levels,
         table_heads=HEADS,
         heats=[by_name[name] for name in _heats() if name in by_name],
-        others=[by_name[name] for name in ("turns", "sweep") if name in by_name],
+        turns=by_name.get("turns"),
+        sweep_chart=by_name.get("sweep"),
+        chart_tables={name: chart_table(summary, name) for name in by_name},
         macros=macro_table(summary),
         rate_names=list(RATE_NAMES.values()),
         causes=causes_table(summary),

@@ -33,14 +33,16 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
     for step in kept.exchanges:
         label = step.stop if step.native in (None, step.stop) else f"{step.stop} (label {step.native})"
         head = f"{step.number:>3}" if step.number else "  –"
-        bar = "■" * step.settled + "□" * (items - step.settled)
+        settled = min(step.settled, items)
+        bar = "■" * settled + "□" * (items - settled)
+        lines += [f"     * {short(event)}" for event in step.before]
         lines.append(f"{head}  {label:<24} {bar if items <= 40 else f'{step.settled} of {items}'}")
         lines += [f"       {block['kind']}: {short(block['text'])}" for block in step.blocks]
         lines += [
             f"       {'error' if result['error'] else 'result'}: {short(result['text'])}"
             for result in step.results
         ]
-        if step.action != "went on":
+        if step.action not in ("", "went on"):
             lines.append(f"     → {step.action}" + (f": {short(step.says)}" if step.says else ""))
         if step.held != complete:
             complete = step.held
@@ -54,7 +56,7 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
         printed = kept.output.strip().splitlines()
         lines.append(f"printed ({len(printed)} lines), {kept.exit}:")
         lines += [f"   | {short(line)}" for line in printed[-_OUTPUT_LINES:]]
-    return "\n".join(lines) + "\n"
+    return "\n".join(plain(line) for text in lines for line in text.split("\n")) + "\n"
 
 
 def figures_text(values: dict[str, Any]) -> str:
@@ -88,3 +90,8 @@ def short(text: str, width: int = 160) -> str:
     """A text on one line, cut to ``width``."""
     flat = " ⏎ ".join(text.splitlines()) or "(nothing)"
     return flat if len(flat) <= width else flat[: width - 1] + "…"
+
+
+def plain(line: str) -> str:
+    """A line in which what would steer a terminal is a dot."""
+    return line if line.isprintable() else "".join(letter if letter.isprintable() else "·" for letter in line)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.reports.answer import answers, caveats
+from evalkit.reports.chart_tables import PAIR_HEADS, pair_cells
 from evalkit.reports.figures import (
     LEVELS,
     RATE_MEANINGS,
     RATE_NAMES,
     count,
     label,
-    p_value,
-    points,
     share,
 )
 from evalkit.reports.tables import (
@@ -46,6 +45,7 @@ def report_markdown(summary: dict[str, Any], created: str = "") -> str:
         parts += [title, _cells(HEADS, table["rows"])]
         if table["pass_k"]:
             heads = ["strategy", *(f"pass^{k}" for k in table["pass_k"]["ks"])]
+            parts.append("Tries that are all correct, over the scenarios in which seeds matter:")
             parts.append(_table(heads, [[row["name"], *row["cells"]] for row in table["pass_k"]["rows"]]))
     if summary["pairs"]:
         parts += ["## Compared with the baseline", _pairs(summary["pairs"])]
@@ -103,14 +103,11 @@ def _line(cells: list[str]) -> str:
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> str:
-    heads = ["strategy", "checks", "scenarios", "better", "worse", "points", "not rejected at 5 %"]
-    heads += ["p (sign-flip)", "p (Holm)"]
+    heads = [PAIR_HEADS[0], "checks", *PAIR_HEADS[1:]]
     rows = []
     for row in sorted(pairs, key=lambda row: (["all", *LEVELS].index(row["checks"]), -row["difference"])):
-        spread = "–" if row["low"] is None else f"{points(row['low'])} to {points(row['high'])}"
-        cells = [label(row), row["checks"], str(row["scenarios"]), str(row["better"]), str(row["worse"])]
-        p = p_value(row["p"]) if row["p"] is not None else row["note"]
-        rows.append([*cells, points(row["difference"]), spread, p, p_value(row["p_holm"])])
+        name, *cells = pair_cells(row)
+        rows.append([name, row["checks"], *cells])
     return (
         f"By *correct*, on the same scenarios, against {pairs[0]['baseline']}. Holm is over all the tests of "
         "this table. They describe this set of scenarios.\n\n" + _table(heads, rows)

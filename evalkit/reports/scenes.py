@@ -18,12 +18,13 @@ from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange
 from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.reports.cases import FLAG_BITS, Case
-from evalkit.reports.transcript import Step, replay
+from evalkit.reports.transcript import Step, observe_worker, replay
 from evalkit.runs.medium import Recorded, replayer
 from evalkit.runs.plan import Plan, PlanError, Recipe, plan_from
 from evalkit.runs.store import Store
 from evalkit.runs.traces import read_trace
 from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode
 
 #: A text in a transcript is cut after so many characters.
 LONGEST = 4000
@@ -34,13 +35,15 @@ Wanted = tuple[int, tuple[int, ...]]
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """One scenario: its items, and for ``contender:seed`` an episode.
+    """One scenario: what it is, its task, its number of items, and for ``contender:seed`` an episode.
 
     ``turns`` are [stop, native, claim, blocks, results, events before], ``answers`` [action, says, verdict,
     met, settled, held], each once. An episode's ``steps`` are [number, turn, answer] by place.
     """
 
     scenario: int
+    summary: str
+    prompt: str
     items: int
     turns: list[Any]
     answers: list[Any]
@@ -153,36 +156,54 @@ def _scene(job: tuple[int, list[_Row]]) -> Scene:
     pool = _Pool()
     arenas: dict[Offered, Arena] = {}
     episodes: dict[str, dict[str, Any]] = {}
-    items = len(plan.scenarios[scenario].world.items) if plan is not None else 0
+    played = plan.scenarios[scenario] if plan is not None else None
+    items = len(played.world.items) if played is not None else 0
     for row in rows:
         steps, complete, note = None, 0, row.note
+        left: tuple[str, ...] = ()
         if recipe.contenders[row.contender].foreign:
             kept = read_trace(folder, row.cell)
             if kept is not None:
                 steps, complete = pool.steps(kept.exchanges), _complete_at(kept.exchanges)
-        elif plan is not None and not recipe.contenders[row.contender].durable:
+                if kept.wrong is not None:
+                    said = f"first wrong decision: {kept.wrong.said}"
+                    note = f"{note}; {said}" if note else said
+        elif plan is not None and played is not None:
             strategy = plan.strategies[row.contender]
             if strategy.offers not in arenas:
-                arenas[strategy.offers] = Arena(plan.scenarios[scenario], strategy.offers)
+                arenas[strategy.offers] = Arena(played, strategy.offers)
+            if recipe.contenders[row.contender].durable:
+                exchanges, episode, left = observe_worker(played, strategy, row.seed, arenas[strategy.offers])
+                note = _changed(note, episode, row)
+                steps, complete = pool.steps(exchanges), _complete_at(exchanges)
+                episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note, left)
+                continue
             try:
-                found = replay(
-                    plan.scenarios[scenario], strategy, row.seed, arenas[strategy.offers], _recorded
-                )
+                found = replay(played, strategy, row.seed, arenas[strategy.offers], _recorded)
             except (CassetteError, Missed, OSError):
                 if _recorded is None:
                     raise
                 # Recordings may have been taken away since: the rest of the report does not depend on them.
                 continue
-            steps, complete = pool.steps(found.steps), found.complete_at
-            if found.episode.outcome != row.outcome:
-                changed = f"played again it is {found.episode.outcome}: evalkit or the strategy has changed"
-                note = f"{note}; {changed}" if note else changed
+            steps, complete, left = pool.steps(found.steps), found.complete_at, found.open
+            note = _changed(note, found.episode, row)
         if steps is not None:
-            episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note)
-    return Scene(scenario, items, pool.turns, pool.answers, episodes)
+            episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note, left)
+    summary, prompt = (played.summary, _cut(played.task.prompt)) if played is not None else ("", "")
+    return Scene(scenario, summary, prompt, items, pool.turns, pool.answers, episodes)
 
 
-def _episode(row: _Row, steps: list[list[int]], complete: int, note: str) -> dict[str, Any]:
+def _changed(note: str, episode: Episode, row: _Row) -> str:
+    """The note, and what is to be said where an episode played again is another."""
+    if episode.outcome == row.outcome:
+        return note
+    changed = f"played again it is {episode.outcome}: evalkit or the strategy has changed"
+    return f"{note}; {changed}" if note else changed
+
+
+def _episode(
+    row: _Row, steps: list[list[int]], complete: int, note: str, left: tuple[str, ...]
+) -> dict[str, Any]:
     return {
         "cell": row.cell,
         "outcome": row.outcome,
@@ -194,6 +215,7 @@ def _episode(row: _Row, steps: list[list[int]], complete: int, note: str) -> dic
         "causes": row.causes.split("\n") if row.causes else [],
         "note": note,
         "complete": complete,
+        "open": left,
         "steps": steps,
     }
 
@@ -230,8 +252,7 @@ def _turn(step: Step | Exchange) -> list[Any]:
     native = step.native if step.native not in (None, step.stop) else 0
     blocks = [[block["kind"], _cut(block["text"])] for block in step.blocks]
     results = [[_cut(result["text"]), int(bool(result["error"]))] for result in step.results]
-    events = [_cut(event) for event in step.before] if isinstance(step, Step) else []
-    return [step.stop, native, step.claim, blocks, results, events]
+    return [step.stop, native, step.claim, blocks, results, [_cut(event) for event in step.before]]
 
 
 def _answer(step: Step | Exchange) -> list[Any]:

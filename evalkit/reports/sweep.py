@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from evalkit.reports.figures import Row, is_swept, label, overall
+from evalkit.reports.figures import Row, label, overall
+from evalkit.stats.ranking import is_swept
 
 
 class Sweep(msgspec.Struct, frozen=True):

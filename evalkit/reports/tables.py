@@ -14,7 +14,6 @@ from evalkit.reports.figures import (
     Row,
     at_level,
     count,
-    is_swept,
     label,
     levels,
     macro,
@@ -25,6 +24,7 @@ from evalkit.reports.figures import (
     share,
 )
 from evalkit.reports.sweep import sweeps
+from evalkit.stats.ranking import is_swept
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -88,14 +88,28 @@ def level_tables(summary: Row) -> list[dict[str, Any]]:
 
 
 def _pass_k(rows: list[Row]) -> dict[str, Any] | None:
+    """The chance that k tries of a scenario are all correct, over the scenarios in which seeds matter."""
     ks = sorted({line["k"] for row in rows for line in row["pass_k"]})
     if not ks:
         return None
     found = []
     for row in rows:
-        by_k = {line["k"]: line["rate"] for line in row["pass_k"]}
-        found.append({"name": label(row), "cells": [percent(by_k[k]) if k in by_k else "n/a" for k in ks]})
-    return {"ks": ks, "rows": found}
+        by_k = {line["k"]: line for line in row["pass_k"]}
+        cells = [_of_scenarios(by_k[k]["rate"], by_k[k]["scenarios"]) if k in by_k else "n/a" for k in ks]
+        found.append({"name": label(row), "cells": cells})
+    scenarios = max(line["scenarios"] for row in rows for line in row["pass_k"])
+    return {"ks": ks, "rows": found, "scenarios": scenarios}
+
+
+def _of_scenarios(value: float, scenarios: int) -> str:
+    return rate(
+        {
+            "base": scenarios,
+            "scenario_count": value * scenarios,
+            "scenario_base": scenarios,
+            "scenario_rate": value,
+        }
+    )
 
 
 def macro_table(summary: Row) -> list[dict[str, Any]]:
@@ -188,8 +202,12 @@ def sweep_table(summary: Row) -> dict[str, Any] | None:
 
 
 def stops_table(summary: Row) -> dict[str, Any]:
-    """Stop reasons of turns and endings, by strategy and by family."""
-    lines = [line for line in summary["stops"] if not is_swept(line)]
+    """Stop reasons of turns and endings, by strategy and by family; best strategy first."""
+    order = {label(row): place for place, row in enumerate(overall(summary))}
+    lines = sorted(
+        (line for line in summary["stops"] if not is_swept(line)),
+        key=lambda line: order.get(label(line), len(order)),
+    )
     reasons = sorted({reason for line in lines for reason in line["stops"]})
     endings = sorted({ending for line in lines for ending in line["endings"]})
 

@@ -11,7 +11,8 @@ from evalkit.core.events import Approves, Compacts, Event
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
-from evalkit.harnesses.records import shown_block
+from evalkit.harnesses.records import Exchange, Observed, shown_block
+from evalkit.models.scripted import Stage
 from evalkit.reports.kept import short
 from evalkit.runs.medium import Recorded
 from evalkit.scenarios.scenario import Scenario
@@ -43,7 +44,10 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """An episode and its steps. ``complete_at`` is the first turn after which the oracle held, 0 for none."""
+    """An episode and its steps. ``complete_at`` is the first turn after which the oracle held, 0 for none.
+
+    ``open`` are the items that were not settled when it had ended.
+    """
 
     scenario: str
     strategy: str
@@ -52,6 +56,7 @@ class Transcript(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     episode: Episode
     complete_at: int
+    open: tuple[str, ...] = ()
 
 
 def replay(
@@ -81,7 +86,46 @@ def replay(
         tuple(recorder.steps),
         episode,
         complete,
+        recorder.open,
     )
+
+
+def observe_worker(
+    scenario: Scenario, strategy: Strategy, seed: int, arena: Arena | None = None
+) -> tuple[list[Exchange], Episode, tuple[str, ...]]:
+    """An episode of the durable worker run again: its exchanges, and what was not settled at the end.
+
+    Seen from outside, like a foreign harness: what it decided shows in what it asked next.
+    """
+    from evalkit.scoring.worker_episode import run_worker_episode
+
+    arena = arena or Arena(scenario, strategy.offers)
+    stages: list[Observed] = []
+
+    def watch(stage: Stage) -> Stage:
+        stages.append(Observed.of(stage))
+        return stages[0]
+
+    def crashed() -> None:
+        # Called between two attempts: what the killed one had left unread is read by the next.
+        world, exchanges = stages[0].world, stages[0].exchanges
+        if exchanges and not exchanges[-1].action:
+            exchanges[-1].settled, exchanges[-1].held = world.settled().bit_count(), world.holds()
+        words = "The worker is killed; another goes on from its record."
+        exchanges.append(Exchange(0, "crash", None, "none", [{"kind": "text", "text": words}]))
+
+    episode = run_worker_episode(arena, strategy, seed, watch=watch, on_crash=crashed)
+    (stage,) = stages
+    stage.close()
+    if stage.exchanges:
+        native = f" ({episode.native})" if episode.native else ""
+        stage.exchanges[-1].action = f"ended {episode.ending}{native}"
+    for turns, event in stage.happened:
+        after = next((step for step in stage.exchanges if step.number > turns), None)
+        if after is not None:
+            after.before = [*after.before, _event(event, stage.task)]
+    world = stage.world
+    return stage.exchanges, episode, stage.task.names(world.all & ~world.settled())
 
 
 class _Recorder:
@@ -89,6 +133,7 @@ class _Recorder:
         self.steps: list[Step] = []
         self.turns = 0
         self.stage: Any = None
+        self.open: tuple[str, ...] = ()
         self._told = 0
 
     def attach(self, stage: Any) -> None:
@@ -105,6 +150,7 @@ class _Recorder:
         # A live stage has no script, so no events of one.
         happened = getattr(self.stage, "happened", ())
         told, self._told = self._told, len(happened)
+        self.open = self.stage.task.names(world.all & ~world.settled())
         self.steps.append(
             Step(
                 number=self.turns if real else 0,
@@ -185,6 +231,8 @@ def transcript_text(transcript: Transcript) -> str:
                 "       *** the oracle holds from here" if complete else "       *** no longer complete"
             )
     episode = transcript.episode
+    if transcript.open:
+        lines.append(f"not settled: {', '.join(transcript.open)}")
     lines.append(f"outcome: {episode.outcome} after {episode.turns} turns, {episode.tokens:,} tokens")
     flags = _flags(episode)
     lines.append(f"flags: {', '.join(flags) or 'none'}; {'correct' if episode.correct else 'not correct'}")

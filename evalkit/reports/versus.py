@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
 from evalkit.core.tasks import CHECKLIST_TOOL
+from evalkit.harnesses.records import Exchange
+from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.reports.figures import p_value
-from evalkit.reports.transcript import Step, Transcript, replay
-from evalkit.runs.plan import Plan, PlanError, changes_since, plan_from
+from evalkit.reports.transcript import Step, observe_worker, replay
+from evalkit.runs.medium import replayer
+from evalkit.runs.plan import Plan, PlanError, fingerprint, plan_from
 from evalkit.runs.store import Store
+from evalkit.runs.traces import read_trace
+from evalkit.stats.records import contender_names
 from evalkit.stats.versus import Difference, Flip, Match, Versus
+
+Steps: TypeAlias = Sequence[Step | Exchange]
 
 #: Flips that are printed with their parting point; all are in the JSON.
 SHOWN = 20
@@ -56,6 +63,9 @@ def _some(names: tuple[str, ...], most: int = 8) -> str:
 
 def _match(match: Match, partings: Partings) -> Iterator[str]:
     name = match.before if match.before == match.after else f"{match.before} → {match.after}"
+    if not match.scenarios:
+        yield f"{name}: nothing to compare: no scenario in common"
+        return
     if not match.flips and all(not difference.result.difference for difference in match.differences):
         yield f"{name}: nothing changed in {match.scenarios} scenarios"
         return
@@ -98,36 +108,39 @@ def _difference(difference: Difference) -> str:
 
 
 class Partings:
-    """Finds where two episodes part by playing both again, where that gives what the runs have."""
+    """Finds where two episodes part: both played again, where that gives what the runs have, or as kept."""
 
     def __init__(self, a: Store, b: Store) -> None:
         self.sides = (_Side(a), _Side(b))
 
     def why(self, match: Match, flip: Flip) -> Iterator[str]:
-        """Where the two episodes part; from the stored causes where they cannot be replayed."""
-        played = [
-            side.play(name, flip.scenario, flip.seed, outcome)
-            for side, name, outcome in zip(
-                self.sides, (match.before, match.after), (flip.before, flip.after), strict=True
+        """Where the two episodes part; from the stored causes where they cannot be shown."""
+        one, other = (
+            side.steps(name, flip.scenario, flip.seed, cell, outcome)
+            for side, name, cell, outcome in zip(
+                self.sides,
+                (match.before, match.after),
+                (flip.cell_before, flip.cell_after),
+                (flip.before, flip.after),
+                strict=True,
             )
-        ]
-        if played[0] is not None and played[1] is not None:
-            place = first_apart(played[0], played[1])
-            if place is not None:
-                for letter, transcript in zip("AB", played, strict=True):
-                    yield f"{letter} {_step(transcript, place)}"
-                return
+        )
+        place = first_apart(one, other) if one and other else None
+        if place is not None:
+            yield f"A {_step(one, place)}"
+            yield f"B {_step(other, place)}"
+            return
         for letter, cause in (("A", flip.why_before), ("B", flip.why_after)):
             if cause:
                 yield f"{letter} fell for: {cause}"
 
 
-def first_apart(one: Transcript, other: Transcript) -> int | None:
-    """The first step at which two transcripts differ in turn or action; None where they do not.
+def first_apart(one: Steps, other: Steps) -> int | None:
+    """The first step at which two episodes differ in turn or action; None where they do not.
 
     Ticks on a checklist are left out: they come of what a harness offers.
     """
-    for place, (mine, theirs) in enumerate(zip(one.steps, other.steps, strict=False)):
+    for place, (mine, theirs) in enumerate(zip(one, other, strict=False)):
         if (_blocks(mine), mine.stop, mine.action, mine.says) != (
             _blocks(theirs),
             theirs.stop,
@@ -135,10 +148,10 @@ def first_apart(one: Transcript, other: Transcript) -> int | None:
             theirs.says,
         ):
             return place
-    return None if len(one.steps) == len(other.steps) else min(len(one.steps), len(other.steps))
+    return None if len(one) == len(other) else min(len(one), len(other))
 
 
-def _blocks(step: Step) -> list[Any]:
+def _blocks(step: Step | Exchange) -> list[Any]:
     return [
         block
         for block in step.blocks
@@ -146,36 +159,55 @@ def _blocks(step: Step) -> list[Any]:
     ]
 
 
-def _step(transcript: Transcript | None, place: int) -> str:
-    assert transcript is not None
-    if place >= len(transcript.steps):
+def _step(steps: Steps, place: int) -> str:
+    if place >= len(steps):
         return "had ended"
-    step: Step = transcript.steps[place]
-    verdict = "" if step.met is None else f" ({'done' if step.met else 'not done'}: {step.verdict})"
+    step = steps[place]
+    verdict = ""
+    # What a foreign harness thinks of its work is not told.
+    if isinstance(step, Step) and step.met is not None:
+        verdict = f" ({'done' if step.met else 'not done'}: {step.verdict})"
     return f"turn {step.number}: {step.stop}, {step.action}{verdict}"
 
 
 class _Side:
-    def __init__(self, store: Store) -> None:
-        self.names: dict[str, int] = {}
-        self.plan: Plan | None = None
-        try:
-            plan = plan_from(store.recipe)
-        except (PlanError, ValueError):
-            return
-        changed = {change.split("'")[1] for change in changes_since(store.recipe) if "'" in change}
-        self.plan = plan
-        self.contenders: dict[str, int] = {
-            contender.strategy: place
-            for place, contender in enumerate(store.recipe.contenders)
-            if contender.harness == "loop" and contender.strategy not in changed
-        }
-        self.scenarios: dict[str, int] = {s.name: place for place, s in enumerate(plan.scenarios)}
+    """One run's episodes, step by step."""
 
-    def play(self, contender: str, scenario: str, seed: int, outcome: str) -> Transcript | None:
-        plan: Any = self.plan
-        if plan is None or contender not in self.contenders or scenario not in self.scenarios:
-            return None
-        strategy = plan.strategies[self.contenders[contender]]
-        found = replay(plan.scenarios[self.scenarios[scenario]], strategy, seed)
-        return found if found.episode.outcome == outcome else None
+    def __init__(self, store: Store) -> None:
+        self.folder = store.folder
+        self.contenders = dict(zip(contender_names(store), store.recipe.contenders, strict=True))
+        self.places = {name: place for place, name in enumerate(self.contenders)}
+        self.prints = store.recipe.strategies
+        self.plan: Plan | None = None
+        medium = store.recipe.medium
+        self.recorded = None
+        if medium.live and not (medium.record or medium.replay):
+            return
+        try:
+            self.plan = plan_from(store.recipe)
+            self.recorded = replayer(medium)
+        except (PlanError, CassetteError, ValueError):
+            return
+
+    def steps(self, name: str, scenario: str, seed: int, cell: int, outcome: str) -> Steps:
+        """An episode's steps; empty where it was not kept, and cannot be played again as it was."""
+        contender = self.contenders[name]
+        if contender.foreign:
+            kept = read_trace(self.folder, cell)
+            return kept.exchanges if kept is not None else ()
+        if self.plan is None:
+            return ()
+        played = next((one for one in self.plan.scenarios if one.name == scenario), None)
+        strategy = self.plan.strategies[self.places[name]]
+        if played is None or self.prints.get(contender.strategy) != fingerprint(strategy):
+            return ()
+        if contender.durable:
+            exchanges, episode, _ = observe_worker(played, strategy, seed)
+            return exchanges if episode.outcome == outcome else ()
+        try:
+            found = replay(played, strategy, seed, recorded=self.recorded)
+        except (CassetteError, Missed, OSError):
+            if self.recorded is None:
+                raise
+            return ()
+        return found.steps if found.episode.outcome == outcome else ()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from evalkit.core.decisions import Ending
 from evalkit.harnesses.loop import NOTIONS
-from evalkit.models.scripted import Crashed, NeverEnds
+from evalkit.models.scripted import Crashed, NeverEnds, Stage
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
 from evalkit.strategies.strategy import Strategy
@@ -26,13 +26,16 @@ def run_worker_episode(
     strategy: Strategy,
     seed: int,
     open: Callable[[], Store] = lambda: SqlStore(SqliteDatabase(":memory:", durability="normal")),
+    watch: Callable[[Stage], Stage] = lambda stage: stage,
+    on_crash: Callable[[], None] = lambda: None,
 ) -> Episode:
     """Run the worker on a scenario and score it like any harness.
 
     Model and world are outside of the worker. A ``crash`` ends its attempt where it stands; another worker
-    goes on from the store, which ``open`` makes, with nothing else left of the first.
+    goes on from the store, which ``open`` makes, with nothing else left of the first. ``watch`` may put an
+    observed stage in the place of its own, and is told of each crash by ``on_crash``.
     """
-    stage = arena.stage(seed, cap=arena.cap(seed))
+    stage = watch(arena.stage(seed, cap=arena.cap(seed)))
     stage.crashes = True
     store = open()
     order = _order(arena, seed)
@@ -50,6 +53,7 @@ def run_worker_episode(
             if held is not None:
                 Attempt(held, strategy, workplace, store, clock).work()
         except Crashed:
+            on_crash()
             now += 2 * _LEASE
             continue
         except NeverEnds:

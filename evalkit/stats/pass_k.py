@@ -23,12 +23,12 @@ def pass_k(correct: int, tries: int, k: int) -> Fraction | None:
 def mean_pass_k(groups: Sequence[tuple[int, int, int]], k: int) -> tuple[float, int] | None:
     """pass^k averaged over scenarios, and how many there were; None where none has k tries.
 
-    ``groups`` are (tries, correct, number of scenarios). A scenario that was tried once because nothing in
-    it is random counts with its one result for every k.
+    ``groups`` are (tries, correct, number of scenarios). A scenario that was tried once, because nothing in
+    it is random, is left out: seeds do not matter there, and it would hide those in which they do.
     """
     total, scenarios = Fraction(0), 0
     for tries, correct, number in groups:
-        value = Fraction(correct) if tries == 1 else pass_k(correct, tries, k)
+        value = None if tries == 1 else pass_k(correct, tries, k)
         if value is not None:
             total += value * number
             scenarios += number

@@ -13,6 +13,7 @@ from evalkit.stats.causes import causes
 from evalkit.stats.compare import paired_comparisons
 from evalkit.stats.intervals import cluster_interval, ratio_interval
 from evalkit.stats.pass_k import pass_table
+from evalkit.stats.ranking import LEVELS, leads
 from evalkit.stats.tally import RATES, WEIGHTS, Counts, Key
 from evalkit.stats.telemetry import stops_by_family
 from evalkit.stats.turns import turns_to_the_end
@@ -21,7 +22,6 @@ from evalkit.stats.twins import twin_rows
 __all__ = ["RATES", "SCHEMA", "summarize"]
 
 SCHEMA = "evalkit.summary/1"
-LEVELS = ("full", "weak", "none")
 
 Row: TypeAlias = dict[str, Any]
 
@@ -47,6 +47,7 @@ def summarize(store: Store) -> dict[str, Any]:
     (played,) = next(store.rows("select count(distinct scenario) from episode"))
     episodes = store.count()
     entries = recipe.entries
+    rows = _rows(store)
     return {
         "schema": SCHEMA,
         "run": {
@@ -62,8 +63,9 @@ def summarize(store: Store) -> dict[str, Any]:
             "gateable": bool(episodes - void) and void * 100 <= episodes,
             "not_expressible": dict(sorted(recipe.not_expressible.items())),
         },
-        "rows": _rows(store),
+        "rows": rows,
         "pairs": paired_comparisons(store),
+        "leads": leads(store, rows),
         "twins": twin_rows(store),
         "causes": causes(store),
         "stops": stops_by_family(store),
@@ -128,9 +130,7 @@ class _Found:
         silent = total.get("silent", 0)
         row["premature_stop"]["silent"] = silent
         row["premature_stop"]["declared"] = row["premature_stop"]["count"] - silent
-        row["outcomes"] = dict(
-            sorted(_added(self.outcomes[key] for key in keys if key in self.outcomes).items())
-        )
+        row |= _outcomes(_joined(self.outcomes, keys))
         row |= _decisions(total)
         for name in _MEANS:
             row[name] = total[name] / episodes if episodes else None
@@ -192,6 +192,20 @@ def _rate(
         spread = cluster_interval(clusters)
         row |= {"low": spread.low, "high": spread.high, "interval": spread.note}
     return row
+
+
+def _outcomes(parts: list[tuple[str, int, int]]) -> Row:
+    """Each outcome's episodes, and its scenarios: seeds averaged within each."""
+    scale = lcm(*(size for _, size, _ in parts))
+    episodes: Counts = {}
+    shares: Counts = {}
+    for outcome, size, counted in parts:
+        episodes[outcome] = episodes.get(outcome, 0) + counted
+        shares[outcome] = shares.get(outcome, 0) + counted * (scale // size)
+    return {
+        "outcomes": dict(sorted(episodes.items())),
+        "scenario_outcomes": {name: share / scale for name, share in sorted(shares.items())},
+    }
 
 
 def _decisions(total: Counts) -> Row:

@@ -90,16 +90,17 @@ def counts_by_key(store: Store) -> dict[Key, Counts]:
     }
 
 
-def outcomes_by_key(store: Store) -> dict[Key, Counts]:
-    """How many episodes had which outcome."""
+def outcomes_by_key(store: Store) -> dict[Key, list[tuple[str, int, int]]]:
+    """(outcome, episodes of a scenario, how many had that outcome, over the scenarios with so many)."""
     query = (
-        "select contender, family, checks, outcome, sum(episodes) from outcome_tally "
-        "join scenario on scenario.id = scenario group by contender, family, checks, outcome "
-        "order by contender, family, checks, outcome"
+        "select contender, family, checks, outcome, whole.episodes, sum(part.episodes) "
+        "from outcome_tally part join tally whole using (contender, scenario) "
+        "group by contender, family, checks, outcome, whole.episodes "
+        "order by contender, family, checks, outcome, whole.episodes"
     )
-    found: dict[Key, Counts] = {}
-    for contender, family, checks, outcome, count in store.rows(query):
-        found.setdefault((contender, family, checks), {})[outcome] = count
+    found: dict[Key, list[tuple[str, int, int]]] = {}
+    for contender, family, checks, outcome, size, count in store.rows(query):
+        found.setdefault((contender, family, checks), []).append((outcome, size, count))
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from evalkit.reports import html
 from evalkit.reports.charts.draw import _draw
@@ -15,14 +16,17 @@ from evalkit.reports.html import write_page
 from evalkit.runs.plan import Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store
+from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.suites import load_suites
 from evalkit.stats.summary import summarize
+from tests.helpers import document
 from tests.reports.chromium import Browser, find_chromium
 
 pytestmark = pytest.mark.browser
 
 EXAMPLE = "migration-reports-at-four-of-six"
-NAMES = (EXAMPLE, "pauses-then-reports", "promises-for-ever", "receipt-kept", "receipt-lost")
+EVENTS = "summary-holds-what-was-lost"
+NAMES = (EXAMPLE, EVENTS, "pauses-then-reports", "promises-for-ever", "receipt-kept", "receipt-lost")
 STRATEGIES = ("silence", "acceptance", "gate")
 CHARTS = ("outcomes-full", "forest-full", "cost-full", "heat-correct")
 TITLE = "document.querySelector('#episode-title')"
@@ -132,9 +136,12 @@ def test_a_transcript(opened: Browser) -> None:
     steps = opened.run("[...document.querySelectorAll('#episode .step')].map(s => s.innerText)")
     assert len(steps) == 6
     last = steps[-1]
-    for said in ("Turn 6", "end_turn", "claims partial", "4/6", "done: the turn has no calls", "ended done"):
+    for said in ("Turn 6", "end_turn", "claims partial", "4/6", "judged done, but it was not", "ended done"):
         assert said in last
-    assert "The run stopped here: done/reachable" in last
+    assert "The run stopped here: done/reachable; not settled: search, admin" in last
+    about = text(opened, "#episode .about")
+    assert "the model reports progress after four" in about
+    assert "Migrate every endpoint" in about
     meter = opened.run(
         "document.querySelector('#episode .step:last-child .meter').getAttribute('aria-label')"
     )
@@ -188,6 +195,14 @@ def test_a_link_opens_the_same_view(opened: Browser, page: str) -> None:
     opened.requests[:] = [url for url in opened.requests if not url.startswith(page)]
 
 
+def test_what_happened_from_outside_is_told(opened: Browser) -> None:
+    open_case(opened, EVENTS, "silence")
+    events = opened.run("[...document.querySelectorAll('#episode .event')].map(e => e.textContent)")
+    assert events == ["the conversation is compacted"]
+    step = opened.run("document.querySelector('#episode .event').parentNode.innerText")
+    assert step.index("compacted") < step.index("Turn 5")
+
+
 def test_by_keyboard(opened: Browser) -> None:
     opened.run("document.querySelector('#cases tbody button').focus()")
     opened.press("Enter")
@@ -222,6 +237,23 @@ def test_tables_sort(opened: Browser) -> None:
     opened.run(f"{head}.querySelector('button').click()")
     assert opened.run(column) == sorted(opened.run(column))
     assert opened.run(f"{head}.getAttribute('aria-sort')") == "ascending"
+
+
+def test_a_table_with_two_lines_of_heads_sorts_too(opened: Browser) -> None:
+    table = "document.querySelector('table.stops')"
+    heads = opened.run(f"[...{table}.tHead.rows[1].cells].map(c => c.textContent)")
+    place = heads.index("end_turn")
+    opened.run(f"{table}.tHead.rows[1].cells[{place}].querySelector('button').click()")
+    column = opened.run(f"[...{table}.tBodies[0].rows].map(r => Number(r.cells[{place}].dataset.sort))")
+    assert column == sorted(column, reverse=True)
+
+
+def test_charts_have_their_figures_as_a_table(opened: Browser) -> None:
+    shown = opened.run(
+        "[...document.querySelectorAll('figure')].map(f => "
+        "[f.querySelector('svg').getAttribute('aria-label'), f.querySelectorAll('.figures tbody tr').length])"
+    )
+    assert [rows for title, rows in shown if title.startswith("How runs ended")] == [len(STRATEGIES)]
 
 
 def test_every_control_has_a_name(opened: Browser) -> None:
@@ -326,3 +358,25 @@ def test_a_transcript_that_is_not_there_names_the_command(
     open_case(browser, EXAMPLE, "silence")
     assert f"evalkit show {tmp_path / 'small'}" in text(browser, "#episode code")
     assert browser.complaints == []
+
+
+def test_markup_of_a_scenario_shows_as_text(browser: Browser, tmp_path: Path) -> None:
+    nasty = "<script>window.hurt = 1</script><img src=x onerror='window.hurt = 2'>"
+    model = [{"call": "list_items"}, {"work": 1}, {"say": nasty, "claim": "partial"}, {"work": "rest"}]
+    made = document(
+        [*model, {"say": "Done.", "claim": "done"}],
+        scenario="nasty",
+        summary=nasty,
+        task={"prompt": f"Do every item. {nasty}"},
+    )
+    text_of = yaml.safe_dump(made, sort_keys=False)
+    plan = make_plan(load_text(text_of, "made.yaml"), {"made.yaml": text_of}, ("silence", "gate"), 1, None)
+    page = report(plan, tmp_path / "nasty", charts=True).as_uri()
+    browser.open(page)
+    open_case(browser, "nasty", "silence")
+    seen = str(browser.run("document.querySelector('#episode').innerText"))
+    # In the summary, the task and the turn.
+    assert seen.count(nasty) == 3
+    assert browser.run("window.hurt === undefined && document.querySelector('#episode img') === null")
+    assert browser.complaints == []
+    assert [url for url in browser.requests if url not in (page, "about:blank")] == []

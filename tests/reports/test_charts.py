@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from evalkit.reports.charts import draw_charts
 from evalkit.reports.charts.cost import pareto
@@ -56,6 +57,8 @@ def test_in_a_page_names_are_text_and_ids_are_of_one_chart(drawn: tuple[Path, di
             else svg
         )
         assert root.get("role") == "img"
+        # The page says the title; the file has it in the picture.
+        assert "Correct, " not in "".join(root.itertext())
         assert root.get("aria-label")
         assert "<script>alert" not in svg
         mine = re.findall(r'\bid="([^"]*)"', svg)
@@ -72,6 +75,33 @@ def test_in_a_page_names_are_text_and_ids_are_of_one_chart(drawn: tuple[Path, di
 
 def test_figures_in_words_are_not_rounded_with_the_coordinates(drawn: tuple[Path, dict[str, str]]) -> None:
     assert "p &lt; 0.001" in drawn[1]["forest-full"]
+
+
+def test_the_title_is_in_the_files_and_not_in_the_page(drawn: tuple[Path, dict[str, str]]) -> None:
+    folder, charts = drawn
+    title = "Correct, paired by scenario, against base: full checks"
+    assert title in (folder / "charts" / "forest-full.svg").read_text(encoding="utf-8")
+    assert f">{title}<" not in charts["forest-full"]
+    assert f'aria-label="{title}"' in charts["forest-full"]
+
+
+def test_pictures_are_large_enough_for_a_slide(drawn: tuple[Path, dict[str, str]]) -> None:
+    folder, charts = drawn
+    for name in charts:
+        with Image.open(folder / "charts" / f"{name}.png") as picture:
+            # 150 points for an inch; the smallest chart is a heat map of two strategies.
+            assert picture.width >= 600, name
+
+
+def test_a_sweep_is_drawn(tmp_path: Path) -> None:
+    names = ["plain", "reader", "reader@misses=0.1", "reader@misses=0.4", "reader@fooled=0.1"]
+    right = [[n < 5, n < 9, n < 7, n < 5, n < 9] for n in range(10)]
+    found = summarize(grid(tmp_path / "run", right, strategies=names))
+    svg = _draw(found, "sweep", tmp_path).svg
+    words = "".join(ElementTree.fromstring(svg).itertext())
+    assert "calls finished work unfinished" in words
+    assert "calls unfinished work finished" in words
+    assert words.count("reader") == words.count("plain") == 2
 
 
 def test_the_same_figures_give_the_same_files(tmp_path: Path) -> None:

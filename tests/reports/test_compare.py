@@ -9,10 +9,12 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from evalkit.cli import main
+from evalkit.harnesses.records import Exchange, Kept
 from evalkit.reports.versus import Partings, versus_lines
-from evalkit.runs.plan import make_plan
+from evalkit.runs.plan import Contender, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
+from evalkit.runs.traces import keep_trace
 from evalkit.scenarios.suites import load_suites
 from evalkit.stats.versus import versus
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
@@ -98,6 +100,36 @@ def test_the_decision_at_which_two_part_is_played_again(tmp_path: Path) -> None:
     assert "worse  migration-reports-at-four-of-six: done/complete → done/reachable" in lines
     assert "A turn 6: end_turn, nudged (not done: checks fail" in lines
     assert "B turn 6: end_turn, ended done (done_when) (done: the turn has no calls)" in lines
+
+
+def test_of_foreign_harnesses_it_is_read_from_what_was_kept(tmp_path: Path) -> None:
+    stores = []
+    for name, action, ending in (("a", "nudged", {}), ("b", "ended done", FALSE_DONE)):
+        made = replace(recipe([entry("s")], ["mine"]), contenders=(Contender("mine", "mine"),))
+        stores.append(made_run(tmp_path / name, made, [row(0, 0, 0, **ending)]))
+        listed = [{"kind": "call", "text": "list_items {}"}]
+        calls = Exchange(1, "tool_use", None, "none", listed, action="went on")
+        says = Exchange(2, "end_turn", None, "partial", [{"kind": "text", "text": "Half."}], action=action)
+        keep_trace(tmp_path / name, 0, Kept("mine", 0, [calls, says]))
+    lines = "\n".join(versus_lines(versus(*stores), Partings(*stores)))
+    assert "worse  s: done/complete → done/reachable" in lines
+    assert "A turn 2: end_turn, nudged" in lines
+    assert "B turn 2: end_turn, ended done" in lines
+
+
+def test_a_strategy_that_has_changed_since_is_not_played_again(tmp_path: Path) -> None:
+    a, b = _played(tmp_path / "a", ("acceptance",)), _played(tmp_path / "b", ("silence",))
+    b.recipe.strategies["silence"] = "another"
+    lines = "\n".join(versus_lines(versus(a, b), Partings(a, b)))
+    assert "B turn 6" not in lines
+    assert "B fell for: say (claim partial) at 2" in lines
+
+
+def test_nothing_in_common_is_said(tmp_path: Path) -> None:
+    a = grid(tmp_path / "a", [[1]], strategies=["s"], entries=[entry("one")])
+    b = grid(tmp_path / "b", [[1]], strategies=["s"], entries=[entry("other")])
+    lines = list(versus_lines(versus(a, b), Partings(a, b)))
+    assert lines[-1] == "s: nothing to compare: no scenario in common"
 
 
 def test_command(tmp_path: Path) -> None:

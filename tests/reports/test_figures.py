@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalkit.reports.answer import answers, caveats
+from evalkit.reports.chart_tables import chart_table
 from evalkit.reports.figures import at_level, count, macro, number, p_value, percent, rate
 from evalkit.reports.markdown import report_markdown
 from evalkit.reports.sweep import sweeps
@@ -54,7 +55,9 @@ def test_the_answer_is_given_level_by_level(tmp_path: Path) -> None:
     full, none = answers(summary(tmp_path))
     assert (full.level, full.best, none.level, none.best) == ("full", "sure", "none", "lucky")
     assert full.result == "20 of 20 (100 %) scenarios correct"
-    assert full.runner_up == "Next: lucky, 8 of 20 (40 %)."
+    # How far the order can be trusted: sure and lucky side by side, in counts.
+    assert full.runner_up == "Next: lucky, 8 of 20 (40 %); beside it sure is better in 12 and worse in 0."
+    assert none.runner_up == "Next: base, 0 of 5; beside it lucky is better in 5 and worse in 0."
     # Six comparisons are shown; the smallest p-value is taken times six: 6 * 2 / 2^16.
     assert full.sure.startswith("Against base: better in 16, worse in 0 of 20 (+80 points); exact sign-flip")
     assert none.sure.endswith("fewer than 20 scenarios: counts only.")
@@ -97,7 +100,9 @@ def test_tables(tmp_path: Path) -> None:
     full, none = level_tables(found)
     assert [row[0].text for row in full["rows"]] == ["sure", "lucky", "base"]
     assert none["scenarios"] == 5
-    assert stops_table(found)["rows"][0] == {"name": "base", "family": "all", "cells": [21, 0, 25, 25, 75]}
+    stops = stops_table(found)["rows"]
+    assert [line["name"] for line in stops] == ["sure", "lucky", "base"]
+    assert stops[2] == {"name": "base", "family": "all", "cells": [21, 0, 25, 25, 75]}
     moves = causes_table(found)
     assert moves["names"] == [row["strategy"] for row in at_level(found, "all")]
     assert [cell.text for cell in moves["moves"][0]["cells"]] == ["5", "12", "21"]
@@ -112,6 +117,33 @@ def test_twins_table(tmp_path: Path) -> None:
     assert table["coin"] == "0.25"
     assert dict(zip(table["names"], table["totals"], strict=True)) == {"world": "1", "words": "0"}
     assert table["rows"] == [{"pair": "x / y", "cells": [True, False]}]
+
+
+def test_pass_k_is_over_the_scenarios_in_which_seeds_matter(tmp_path: Path) -> None:
+    found = summarize(grid(tmp_path, [[[1, 0, 1]], [1], [1]], strategies=["s"]))
+    (table,) = level_tables(found)
+    assert table["pass_k"]["scenarios"] == 1
+    # 2 of 3 right: a pair of tries is all right in 1 of 3.
+    assert table["pass_k"]["rows"] == [{"name": "s", "cells": ["0.7 of 1", "0.3 of 1", "0 of 1"]}]
+
+
+def test_charts_are_there_as_tables(tmp_path: Path) -> None:
+    found = summary(tmp_path)
+    outcomes = chart_table(found, "outcomes-full")
+    assert outcomes is not None
+    assert outcomes["heads"] == ["strategy, scenarios", "done, complete", "called done, was not"]
+    assert outcomes["rows"][1] == ["lucky", "8", "12"]
+    forest = chart_table(found, "forest-full")
+    assert forest is not None
+    assert forest["rows"][0][:5] == ["sure", "20", "16", "0", "+80"]
+    families = chart_table(found, "heat-correct")
+    assert families is not None
+    assert families["rows"][0] == ["one", "10/12", "6/12", "2/12"]
+    turns = chart_table(found, "turns")
+    assert turns is not None
+    assert turns["rows"][0] == ["sure", *["4"] * 7, "0"]
+    # Its figures stand in the comparison.
+    assert chart_table(found, "cost-full") is None
 
 
 def test_a_sweep_has_a_table_of_its_own(tmp_path: Path) -> None:

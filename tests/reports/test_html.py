@@ -191,6 +191,31 @@ def test_a_foreign_episode_is_shown_from_its_record(tmp_path: Path) -> None:
     assert page.data(0)["contenders"] == ["silence", "theirs"]
 
 
+def test_the_worker_is_shown_run_again(tmp_path: Path) -> None:
+    model = [{"call": "list_items"}, {"work": 1}, {"crash": True}, {"work": "rest"}]
+    made = document([*model, {"say": "Done.", "claim": "done"}], scenario="killed")
+    text = yaml.safe_dump(made, sort_keys=False)
+    plan = make_plan(
+        load_text(text, "made.yaml"), {"made.yaml": text}, (), 1, None, harnesses=("worker:finish_tool",)
+    )
+    store = played(tmp_path, plan)
+    (found,) = store.rows("select ending || '/' || truth from episode")
+    (scene,) = scenes(store, [(0, (0,))], {0})
+    (episode,) = scene.episodes.values()
+    assert [number for number, _, _ in episode["steps"]][:4] == [1, 2, 0, 3]
+    stops = [scene.turns[turn][0] for _, turn, _ in episode["steps"]]
+    assert stops[2] == "crash"
+    actions = [scene.answers[answer][0] for _, _, answer in episode["steps"]]
+    assert actions[-1].startswith(f"ended {found[0].split('/')[0]}")
+    assert episode["note"] == ""
+
+
+def test_what_no_command_can_show_says_so(tmp_path: Path) -> None:
+    live = replace(recipe([entry("a")], ["silence"]), medium=Medium(model="anthropic:a-model"))
+    store = made_run(tmp_path / "live", live, [row(0, 0, 0, **FALSE_DONE)])
+    assert "not recorded" in page_of(store).data(0)["unkept"][0]
+
+
 def test_large_runs_have_their_transcripts_beside_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

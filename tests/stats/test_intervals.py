@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import random
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.regression.linear_model import OLS, WLS
 from statsmodels.stats.proportion import proportion_confint
 
 from evalkit.stats.intervals import cluster_interval, exact, ratio_interval, wilson
@@ -86,6 +89,22 @@ class TestClustered:
         assert missed > 0.25 * 400
         assert clustered < 0.07 * 400
 
+    @pytest.mark.parametrize("kind", ["independent", "copies", "mixed"])
+    def test_statsmodels(self, kind: str) -> None:
+        # The design effect by the cluster-robust variance of a regression on nothing but a constant, then
+        # Wilson's interval at that effective sample size, shrunk by Korn and Graubard's (z / t)^2.
+        clusters = _clusters(random.Random(7), 15, 6, 0.4, kind)
+        ones = [[1.0] * count + [0.0] * (base - count) for count, base in clusters]
+        values = numpy.concatenate(ones)
+        groups = numpy.repeat(numpy.arange(len(clusters)), [base for _, base in clusters])
+        fit = OLS(values, numpy.ones_like(values)).fit(cov_type="cluster", cov_kwds={"groups": groups})
+        p, total = values.mean(), len(values)
+        effective = min(total, p * (1 - p) / float(fit.bse[0]) ** 2)
+        effective *= (stats.norm.ppf(0.975) / stats.t.ppf(0.975, len(clusters) - 1)) ** 2
+        found = cluster_interval(clusters)
+        theirs = proportion_confint(p * effective, effective, method="wilson")
+        assert (found.low, found.high) == pytest.approx(theirs, abs=1e-9)
+
     @pytest.mark.parametrize(
         ("clusters", "why"),
         [([], "empty base"), ([(0, 0), (0, 0)], "empty base"), ([(1, 3)], "single scenario")],
@@ -114,6 +133,31 @@ class TestRatio:
         # Turns 4, 6, 8 in one episode each: mean 6, s = 2, t(2) = 4.3027, half = 4.3027 * 2 / sqrt(3).
         found = ratio_interval([(4, 1), (6, 1), (8, 1)])
         assert (found.low, found.high) == pytest.approx((6 - 4.9683, 6 + 4.9683), abs=1e-3)
+
+    def test_statsmodels(self) -> None:
+        # A ratio of sums is the weighted mean of y/x with weights x; its variance clustered by scenario.
+        draw = random.Random(3)
+        clusters = [(draw.uniform(1, 50), float(draw.randint(1, 6))) for _ in range(12)]
+        y, x = (numpy.array(column) for column in zip(*clusters, strict=True))
+        fit = WLS(y / x, numpy.ones_like(x), weights=x).fit(
+            cov_type="cluster", cov_kwds={"groups": numpy.arange(12)}, use_t=True
+        )
+        found = ratio_interval(clusters)
+        assert (found.low, found.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9)
+
+    def test_near_the_cluster_bootstrap(self) -> None:
+        draw = random.Random(3)
+        clusters = [(draw.gauss(10, 3) * size, float(size)) for size in [1, 2, 3, 4, 5] * 12]
+        y, x = (numpy.array(column) for column in zip(*clusters, strict=True))
+        theirs = stats.bootstrap(
+            (y, x),
+            lambda y, x, axis: y.sum(axis=axis) / x.sum(axis=axis),
+            paired=True,
+            n_resamples=4000,
+            rng=numpy.random.default_rng(5),
+        ).confidence_interval
+        found = ratio_interval(clusters)
+        assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=0.2)
 
     def test_coverage(self) -> None:
         draw = random.Random(20261130)

@@ -1,4 +1,4 @@
-"""pass^k by hand."""
+"""pass^k by hand, by counting subsets and against scipy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import hypergeom
 
 from evalkit.stats.pass_k import mean_pass_k, pass_k, pass_table
 
@@ -19,6 +20,13 @@ def test_is_the_share_of_subsets_that_are_all_right(results: list[bool], k: int)
     assert pass_k(sum(results), len(results), k) == expected
 
 
+@given(st.integers(1, 60), st.data())
+def test_is_drawing_without_replacement(tries: int, data: st.DataObject) -> None:
+    correct = data.draw(st.integers(0, tries))
+    k = data.draw(st.integers(1, tries))
+    assert pass_k(correct, tries, k) == pytest.approx(hypergeom.pmf(k, tries, correct, k), abs=1e-12)
+
+
 def test_by_hand() -> None:
     # 3 of 4 right: 3 of 6 pairs are all right, 1 of 4 triples.
     assert pass_k(3, 4, 2) == Fraction(1, 2)
@@ -26,8 +34,8 @@ def test_by_hand() -> None:
 
 
 def test_averages_over_scenarios() -> None:
-    # One scenario 3 of 4, two scenarios 4 of 4, and one that is not random and right.
-    assert mean_pass_k([(4, 3, 1), (4, 4, 2), (1, 1, 1)], 2) == (pytest.approx((0.5 + 2 + 1) / 4), 4)
+    # One scenario 3 of 4, two scenarios 4 of 4; five that are not random say nothing here.
+    assert mean_pass_k([(4, 3, 1), (4, 4, 2), (1, 1, 5)], 2) == (pytest.approx((0.5 + 2) / 3), 3)
 
 
 def test_without_seeds_there_is_none() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 
+import numpy
 import pytest
+from statsmodels.regression.mixed_linear_model import MixedLM
 from statsmodels.stats.power import NormalIndPower
 
 from evalkit.stats.power import (
@@ -66,6 +68,20 @@ class TestPilot:
         variance = pilot_variance(data, "drawn")
         assert variance.between == pytest.approx(0.09, abs=0.015)
         assert variance.within == pytest.approx(0.25, abs=0.015)
+
+    def test_statsmodels(self) -> None:
+        # Of balanced data the analysis of variance is the REML estimate, where that is inside its bounds.
+        draw = random.Random(11)
+        data = []
+        for _ in range(40):
+            mean = draw.gauss(0.1, 0.4)
+            data.append([draw.gauss(mean, 0.5) for _ in range(4)])
+        values = numpy.concatenate(data)
+        groups = numpy.repeat(numpy.arange(40), 4)
+        fit = MixedLM(values, numpy.ones((160, 1)), groups).fit(reml=True)
+        variance = pilot_variance(data, "drawn")
+        assert variance.between == pytest.approx(float(fit.cov_re[0, 0]), rel=1e-3)
+        assert variance.within == pytest.approx(float(fit.scale), rel=1e-3)
 
     def test_more_seeds_need_fewer_scenarios(self) -> None:
         variance = pilot_variance([(0, 1), (1, 0), (1, 1), (0, 0), (-1, 1)] * 4, "pilot")

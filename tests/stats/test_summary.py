@@ -99,9 +99,12 @@ class TestRows:
         assert whole["correct"]["scenario_count"] == 1.25
         assert whole["correct"]["scenario_base"] == 2
         assert whole["correct"]["scenario_rate"] == 0.625
+        assert whole["outcomes"] == {"done/complete": 2, "done/reachable": 3}
+        assert whole["scenario_outcomes"] == {"done/complete": 1.25, "done/reachable": 0.75}
+        # Of the one scenario in which seeds matter.
         assert whole["pass_k"][:2] == [
-            {"k": 1, "rate": 0.625, "scenarios": 2},
-            {"k": 2, "rate": 0.5, "scenarios": 2},
+            {"k": 1, "rate": 0.25, "scenarios": 1},
+            {"k": 2, "rate": 0.0, "scenarios": 1},
         ]
 
     def test_each_episode_has_weight_one_in_the_decisions(self, tmp_path: Path) -> None:

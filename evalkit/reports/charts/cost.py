@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, inches, one, spread
+from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, TITLE, inches, one, spread
 from evalkit.reports.figures import Row, label
 
 if TYPE_CHECKING:
@@ -32,9 +32,11 @@ def cost_chart(rows: list[Row], title: str) -> Figure:
     best = pareto(points)
     axes.set_xscale("log")
     costs = [cost for cost, _ in points]
-    low, high = min(costs) / 1.25, max(costs) * 1.35
+    low, bend = min(costs) / 1.25, max(costs) * 1.2
+    # From a point its line runs level to the bend, and from there to its name: no two cross.
+    high = bend * (bend / low) ** 0.14
     axes.step(
-        [*(x for x, _ in best), high],
+        [*(x for x, _ in best), bend],
         [*(y for _, y in best), best[-1][1]],
         where="post",
         color=BLUE,
@@ -48,14 +50,7 @@ def cost_chart(rows: list[Row], title: str) -> Figure:
     for (cost, value), place in zip(points, places, strict=True):
         on_line = (cost, value) in best
         colour = BLUE if on_line else ORANGE
-        axes.annotate(
-            "",
-            xy=(cost, value),
-            xytext=(1.015, place),
-            textcoords=edge,
-            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "alpha": 0.8, "shrinkB": 4},
-            zorder=1,
-        ).set_in_layout(False)
+        axes.plot([cost, bend, high], [value, value, place], color=GREY, linewidth=0.7, alpha=0.8, zorder=0.5)
         axes.plot(
             cost,
             value,
@@ -66,7 +61,7 @@ def cost_chart(rows: list[Row], title: str) -> Figure:
             zorder=3,
         )
         axes.text(
-            1.02,
+            1.008,
             place,
             words[cost, value],
             transform=edge,
@@ -77,13 +72,16 @@ def cost_chart(rows: list[Row], title: str) -> Figure:
         ).set_in_layout(False)
     axes.set_xlim(low, high)
     axes.set_ylim(-3, 104)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.xaxis.set_minor_formatter(lambda value, _: f"{value:,.0f}" if f"{value:.0e}"[0] in "25" else "")
-    axes.grid(which="both", alpha=0.2)
+    ticks = [
+        digit * 10**power for power in range(9) for digit in (1, 2, 5) if low <= digit * 10**power <= bend
+    ]
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.minorticks_off()
+    axes.spines["bottom"].set_bounds(low, bend)
     axes.set_axisbelow(True)
     axes.set_xlabel("tokens per episode, mean (log scale)")
     axes.set_ylabel("correct, % of scenarios")
-    axes.set_title(title)
+    axes.set_title(title, gid=TITLE)
     axes.legend(loc="lower right", fontsize=10)
     return figure
 

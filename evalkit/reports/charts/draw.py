@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,9 +16,11 @@ from evalkit.reports.charts.cost import cost_chart
 from evalkit.reports.charts.forest import forest_chart
 from evalkit.reports.charts.heat import heat_chart
 from evalkit.reports.charts.outcomes import outcomes_chart
-from evalkit.reports.charts.style import INK, RC
+from evalkit.reports.charts.style import INK, RC, TITLE
+from evalkit.reports.charts.sweep import sweep_chart
 from evalkit.reports.charts.turns import turns_chart
 from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, label, levels, overall
+from evalkit.reports.sweep import sweeps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 #: The family that matplotlib writes, and what a page puts in its place: of like widths.
 _WRITTEN, _FAMILY = "'DejaVu Sans', sans-serif", "'DejaVu Sans', Verdana, sans-serif"
 KINDS = ("svg", "png", "pdf")
+#: Points for an inch of the pictures.
+DPI = 150
+#: Points that a title takes at the top of a chart.
+_TITLE_LINE = 22
 
 
 class Chart(msgspec.Struct, frozen=True):
@@ -65,13 +71,24 @@ def _draw(summary: Row, name: str, folder: Path) -> Chart:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         figure.set_facecolor("white")
-        for kind in KINDS:
-            file = folder / f"{name}.{kind}"
-            figure.savefig(file, dpi=150, metadata=_metadata(kind))
-            if kind == "png":
-                _shrink(file)
+        _write(figure, folder / name)
     svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
     return Chart(name, title, _for_page(svg, name, title))
+
+
+def _write(figure: Figure, place: Path) -> None:
+    """Write the three forms. By the canvases themselves: ``savefig`` would lay everything out once more."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    canvases: dict[str, Any] = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
+    for kind, canvas in canvases.items():
+        file = place.with_name(f"{place.name}.{kind}")
+        figure.set_dpi(DPI)
+        getattr(canvas(figure), f"print_{kind}")(file, metadata=_metadata(kind))
+        if kind == "png":
+            _shrink(file)
 
 
 def _shrink(file: Path) -> None:
@@ -121,12 +138,17 @@ def _wanted(summary: Row) -> dict[str, tuple[str, Callable[[], Figure]]]:
         add(f"heat-{rate.replace('_', '-')}", title, lambda rate=rate: heat_chart(summary, rows, rate))  # type: ignore[misc]
     order = [label(row) for row in rows]
     add("turns", "Turns to the end", lambda: turns_chart(summary["turns"], order))
+    swept = sweeps(summary)
+    if swept:
+        add("sweep", "Correct, if the verifier errs", lambda: sweep_chart(swept, overall(summary)))
     return wanted
 
 
 def _for_page(svg: str, name: str, title: str) -> str:
-    """The chart without ground, in the reader's colour of text, with ids that no other chart has."""
+    """The chart without ground and title, in the reader's colour of text, with ids of its own."""
     svg = svg[svg.index("<svg") :]
+    svg = re.sub(rf'<g id="{TITLE}">.*?</g>', "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', _without_title, svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="patch_1">.*?</g>', "", svg, count=1, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
@@ -136,11 +158,16 @@ def _for_page(svg: str, name: str, title: str) -> str:
     svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
     svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _rounded, tag[0]), svg)
     svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
-    width = re.search(r'viewBox="0 0 ([\d.]+)', svg)
+    width = re.search(r'viewBox="0 [\d.]+ ([\d.]+)', svg)
     most = round(1.5 * float(width[1])) if width else 1000
     style = f"font-family: {_FAMILY}; max-width: {most}px; min-width: {min(620, most)}px"
     label = f'<svg role="img" aria-label="{_attribute(title)}" class="chart" style="{style}"'
     return re.sub(r"\s*\n\s*", "\n", svg.replace("<svg", label, 1))
+
+
+def _without_title(found: re.Match[str]) -> str:
+    """The same box without the line at its top that the title has left."""
+    return f'viewBox="0 {_TITLE_LINE} {found[1]} {float(found[2]) - _TITLE_LINE:g}"'
 
 
 def _rounded(found: re.Match[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, inches, one
+from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, TITLE, inches, one
 from evalkit.reports.figures import Row, label, p_value
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
         f"correct, difference from {pairs[0]['baseline']} in percentage points\n"
         "(line: what the test does not reject at 5 %, before Holm; colour: after Holm)"
     )
-    axes.set_title(title, pad=20)
+    axes.set_title(title, pad=20, gid=TITLE)
     return figure
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import one, readable_on
+from evalkit.reports.charts.style import TITLE, one, readable_on
 from evalkit.reports.figures import RATE_NAMES, Row, count, label
 
 if TYPE_CHECKING:
@@ -56,5 +56,5 @@ def heat_chart(summary: Row, rows: list[Row], name: str) -> Figure:
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
-    axes.set_title(f"{RATE_NAMES[name].capitalize()}, scenarios by family")
+    axes.set_title(f"{RATE_NAMES[name].capitalize()}, scenarios by family", gid=TITLE)
     return figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import GREEN, ORANGE, PINK, RED, SKY, YELLOW, one, readable_on
+from evalkit.reports.charts.style import GREEN, ORANGE, PINK, RED, SKY, TITLE, YELLOW, one, readable_on
 from evalkit.reports.figures import Row, label
 
 if TYPE_CHECKING:
@@ -42,10 +42,7 @@ def outcomes_chart(rows: list[Row], title: str) -> Figure:
     names = [label(row) for row in rows]
     left = [0.0] * len(rows)
     for group, (colour, hatch) in GROUPS.items():
-        shares = []
-        for row in rows:
-            found = sum(count for outcome, count in row["outcomes"].items() if group_of(outcome) == group)
-            shares.append(100 * found / row["episodes"])
+        shares = [_share(row, group) for row in rows]
         if not any(shares):
             continue
         bars = axes.barh(
@@ -75,9 +72,15 @@ def outcomes_chart(rows: list[Row], title: str) -> Figure:
     axes.invert_yaxis()
     axes.margins(y=0.01)
     axes.set_xlim(0, 100)
-    axes.set_xlabel("share of episodes, %")
-    axes.set_title(title)
+    axes.set_xlabel("share of scenarios, %")
+    axes.set_title(title, gid=TITLE)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     figure.legend(loc="outside lower center", ncols=4, fontsize=10)
     return figure
+
+
+def _share(row: Row, group: str) -> float:
+    """The share of a row's scenarios whose outcome is in a group, in percent."""
+    found = sum(part for outcome, part in row["scenario_outcomes"].items() if group_of(outcome) == group)
+    return 100 * float(found) / int(row["scenarios"])

@@ -14,6 +14,9 @@ ORANGE, RED, PINK, GREY = "#E69F00", "#D55E00", "#CC79A7", "#999999"
 #: Text and axes; a page replaces this very colour by the reader's own (dark mode).
 INK = "#1f2328"
 
+#: Marks the title of a chart: a page says it in its own words and size.
+TITLE = "title"
+
 RC: dict[Any, Any] = {
     "svg.hashsalt": "evalkit",
     # Text stays text: it can be searched, read aloud and restyled, and the file is small.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import BLUE, GREY, RED, one
+from evalkit.reports.charts.style import BLUE, GREY, RED, SKY, TITLE, one
 from evalkit.reports.figures import Row, label
 
 if TYPE_CHECKING:
@@ -12,22 +12,25 @@ if TYPE_CHECKING:
 
 
 def turns_chart(turns: list[Row], order: list[str]) -> Figure:
-    """For each strategy the middle half as a bar, 5 to 95 % as a line, the median, the longest."""
+    """For each strategy the middle half as a bar, 5 to 95 % as a line, the median as a dot, the longest.
+
+    Where the middle half is one number the bar is still as wide as a turn, so that it shows.
+    """
     known = {label(row): row for row in turns}
     rows = [known[name] for name in order if name in known]
     figure, axes = one(10.5, 1.9 + 0.32 * len(rows))
     for y, row in enumerate(rows):
         q = row["quantiles"]
         axes.plot([q["0.05"], q["0.95"]], [y, y], color=BLUE, linewidth=1.6, zorder=1)
-        axes.plot([q["0.25"], q["0.75"]], [y, y], color=BLUE, linewidth=8, solid_capstyle="butt", zorder=2)
-        axes.plot(q["0.5"], y, marker="|", markersize=13, color="#ffffff", markeredgewidth=2.6, zorder=3)
+        axes.barh(y, q["0.75"] - q["0.25"] + 1, left=q["0.25"] - 0.5, height=0.52, color=SKY, zorder=2)
+        axes.plot(q["0.5"], y, marker="o", markersize=6.5, color=BLUE, markeredgecolor="#ffffff", zorder=3)
         never = row["never"]
         axes.plot(
             row["most"],
             y,
-            marker="x" if never else "o",
-            markersize=7 if never else 4,
-            markeredgewidth=2 if never else 1,
+            marker="x" if never else "|",
+            markersize=7 if never else 9,
+            markeredgewidth=2,
             color=RED if never else GREY,
             zorder=2,
         )
@@ -48,6 +51,6 @@ def turns_chart(turns: list[Row], order: list[str]) -> Figure:
     axes.grid(axis="x")
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("model turns: bar 25 to 75 %, white mark the median, line 5 to 95 %, dot the longest")
-    axes.set_title("Turns to the end")
+    axes.set_xlabel("model turns: dot the median, bar 25 to 75 %, line 5 to 95 %, stroke the longest")
+    axes.set_title("Turns to the end", gid=TITLE)
     return figure

@@ -21,14 +21,15 @@
   // Sorting
 
   for (const table of document.querySelectorAll("table.sortable")) {
-    table.querySelectorAll("thead th").forEach((head, place) => {
+    table.querySelectorAll("thead tr:last-child th").forEach((head, place) => {
       const words = head.textContent;
-      head.replaceChildren(el("button", { type: "button", onclick: () => sortBy(table, head, place) }, words));
+      const holder = head.querySelector("span") ?? head;
+      holder.replaceChildren(el("button", { type: "button", onclick: () => sortBy(table, head, place) }, words));
     });
   }
   function sortBy(table, head, place) {
     const rising = head.getAttribute("aria-sort") === "descending";
-    for (const other of table.querySelectorAll("thead th")) other.removeAttribute("aria-sort");
+    for (const other of table.querySelectorAll("thead [aria-sort]")) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", rising ? "ascending" : "descending");
     const key = (row) => {
       const cell = row.cells[place];
@@ -154,8 +155,8 @@
         el("button", { type: "button", class: "close", onclick: () => dialog.close() }, "Close")));
     const content = el("div", { class: "body", tabindex: "0" });
     if (!mine) content.append(missing(at));
-    else if (at.beside == null) content.append(alone(scene, mine, name));
-    else content.append(beside(scene, [mine, scene.episodes[key(at.beside)]], [name, data.contenders[at.beside]]));
+    else if (at.beside == null) content.append(about(scene), alone(scene, mine, name));
+    else content.append(about(scene), beside(scene, [mine, scene.episodes[key(at.beside)]], [name, data.contenders[at.beside]]));
     dialog.replaceChildren(bar, content);
     if (!dialog.open) dialog.showModal();
     bar.firstChild.focus();
@@ -197,7 +198,13 @@
     const cell = at.case?.cell ?? "";
     const words = at.case ? [at.case.outcome, flagsOf(at.case.flags).join(", "), at.case.cause && `fell for: ${at.case.cause}`] : [];
     return el("div", {}, el("p", {}, words.filter(Boolean).join("; ")),
-      el("p", {}, "This transcript is not in the report. It is shown by: ", el("code", {}, `evalkit show ${data.folder} ${cell}`)));
+      data.unkept[at.contender] ? el("p", {}, data.unkept[at.contender])
+        : el("p", {}, "This transcript is not in the report. It is shown by: ", el("code", {}, `evalkit show ${data.folder} ${cell}`)));
+  }
+
+  function about(scene) {
+    return el("div", { class: "about" }, scene.summary && el("p", {}, scene.summary),
+      scene.prompt && el("p", { class: "task" }, el("em", {}, "task"), scene.prompt));
   }
 
   function headOf(episode, name) {
@@ -219,7 +226,7 @@
     const before = place > 0 ? scene.answers[episode.steps[place - 1][2]][5] : 0;
     const last = place === episode.steps.length - 1;
     const label = native ? `${stop} (label ${native})` : stop;
-    const node = el("section", { class: `step${held ? " complete" : ""}${last ? " ended" : ""}`, "aria-label": `${who ? who + ", " : ""}${turn ? "turn " + turn : "no turn"}` });
+    const node = el("section", { class: `step${held ? " complete" : ""}${last ? " ended" : ""}${last && !episode.correct ? " failed" : ""}`, "aria-label": `${who ? who + ", " : ""}${turn ? "turn " + turn : "no turn"}` });
     for (const event of events) node.append(el("p", { class: "event" }, event));
     const share = scene.items ? (100 * settled) / scene.items : 0;
     node.append(el("div", { class: "turn" }, el("span", {}, turn ? `Turn ${turn}` : "No turn"), el("small", {}, label),
@@ -233,13 +240,19 @@
     for (const [text, error] of results) {
       node.append(el("div", { class: `block ${error ? "error" : "result"}` }, el("em", {}, error ? "error" : "result"), text));
     }
+    // The decision, against what was true when it was made.
     if (met !== null) {
-      node.append(el("p", { class: "verdict" }, el("span", { class: met ? "ok" : "fail" }, met ? "done: " : "not done: "), verdict));
+      const right = Boolean(met) === Boolean(held);
+      const words = `judged ${met ? "done" : "not done"}${right ? "" : held ? ", but it was" : ", but it was not"}: `;
+      node.append(el("p", { class: "verdict" }, el("span", { class: right ? "ok" : "fail" }, words), verdict));
     }
     if (action && (action !== "went on" || says)) node.append(el("p", { class: "acted" }, `→ ${action}${says ? ": " + says : ""}`));
     if (held && !before) node.append(el("span", { class: "mark good" }, "The work is complete from here"));
     if (!held && before) node.append(el("span", { class: "mark bad" }, "No longer complete"));
-    if (last) node.append(el("span", { class: `mark ${episode.correct ? "good" : "bad"}` }, `The run stopped here: ${episode.outcome}`));
+    if (last) {
+      const left = episode.open.length ? `; not settled: ${episode.open.join(", ")}` : "";
+      node.append(el("span", { class: `mark ${episode.correct ? "good" : "bad"}` }, `The run stopped here: ${episode.outcome}${left}`));
+    }
     return node;
   }
 
