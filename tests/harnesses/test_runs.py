@@ -72,7 +72,7 @@ while True:""",
     Path("agent.py").write_text(broken)
     result = evalkit("run", "suite.yaml", "--harness", "agent.py", "--out", "out", "--no-charts")
     assert result.exit_code == 0, result.output
-    (row,) = csv.DictReader(Path("out/episodes.csv").open())
+    (row,) = csv.DictReader(Path("out/episodes.csv").read_text().splitlines())
     assert (row["dialect_faults"], row["protocol_faults"], row["outcome"]) == ("1", "0", "done/reachable")
     shown = evalkit("show", "out", "two-parcels/agent.py").output
     assert "dialect faults" in shown
