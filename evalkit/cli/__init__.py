@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "harnesses": ("evalkit.cli.harnesses", "List harnesses, set them up, try them."),
     "serve": ("evalkit.cli.serve", "Serve a scenario's scripted model to a harness of your own."),
     "prove": ("evalkit.cli.prove", "Explore everything a model could do against a strategy."),
+    "falsify": ("evalkit.cli.falsify", "Look for the smallest script that breaks a harness."),
     "mutants": ("evalkit.cli.mutants", "Change the reference loop rule by rule: which scenarios catch it?"),
     "doctor": ("evalkit.cli.doctor", "What is installed, what is missing, what to do."),
 }

@@ -21,6 +21,7 @@ PACKAGES: dict[str, tuple[str, str]] = {
     "vcrpy": ("recording and replay", "pip install 'evalkit[live]'"),
     "h11": ("the scripted model server", "pip install 'evalkit[server]'"),
     "mcp": ("the world's tools by MCP", "pip install 'evalkit[server]'"),
+    "hypothesis": ("falsify", "pip install 'evalkit[falsify]'"),
     "distributed": ("runs beyond one machine", "pip install 'evalkit[dask]'"),
     "pytest": ("the repo world, the pytest plugin", "pip install pytest"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -41,7 +42,10 @@ class Capture:
 
     def text(self, since: int = 0) -> str:
         """What was kept; ``since`` leaves out what came before that many bytes."""
-        self._thread.join(0.2 if since == 0 else 0.01)
+        if since == 0:
+            self._thread.join(0.2)
+        else:
+            self._catch_up()
         head, tail = bytes(self._head), bytes(self._tail)
         if since >= len(head):
             fresh = self.total - since
@@ -49,6 +53,14 @@ class Capture:
         left_out = self.total - len(head) - len(tail)
         gap = f"\n… {left_out:,} bytes left out …\n".encode() if left_out > 0 else b""
         return (head[since:] + gap + tail).decode(errors="replace")
+
+    def _catch_up(self) -> None:
+        """Let what lies in the stream of a process that goes on be read."""
+        end = time.monotonic() + 0.01
+        while (
+            self._thread.is_alive() and select.select([self._stream], [], [], 0)[0] and time.monotonic() < end
+        ):
+            self._thread.join(0.001)
 
 
 class Group:

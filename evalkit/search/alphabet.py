@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.tasks import Offered
 from evalkit.strategies.strategy import Strategy
 
 #: Item ids, in the order in which worlds get them; none occurs in the words of a preset.
@@ -56,7 +57,29 @@ def alphabet(strategy: Strategy, items: int) -> tuple[Move, ...]:
 
     What only an unusual channel makes different is there where the strategy offers that channel.
     """
-    return (*_words(), *_labels(), *_channels(strategy), *_items(strategy, item_names(items)))
+    folds = {fold.name for fold in strategy.folds}
+    open_folds = any(getattr(fold, "holds", "open") == "open" for fold in strategy.folds)
+    return moves_for(
+        strategy.offers, items, fails="failed" in folds or open_folds, bare_skips="skipped" in folds
+    )
+
+
+def moves_for(
+    offers: Offered, items: int, *, fails: bool = True, bare_skips: bool = True
+) -> tuple[Move, ...]:
+    """Every move against a harness that offers these channels; the plainest come first.
+
+    ``fails`` has the moves that only who looks at failures tells from others, ``bare_skips`` skips without a
+    reason.
+    """
+    names = item_names(items)
+    return (*_words(), *_labels(), *_channels(offers), *_items(offers, names, fails, bare_skips))
+
+
+def witness(names: tuple[str, ...]) -> list[Document]:
+    """Moves that show that the work could still be done: the model does all of it and says so."""
+    done = {"say": "Every item is done now.", "claim": "done"}
+    return [{"call": "list_items"}, {"work": list(names)}, done]
 
 
 def _words() -> Iterator[Move]:
@@ -89,9 +112,8 @@ def _labels() -> Iterator[Move]:
     yield Move("claims done under no label", {**claim, "stop": None})
 
 
-def _channels(strategy: Strategy) -> Iterator[Move]:
+def _channels(offers: Offered) -> Iterator[Move]:
     """What the offered channels add and is about no single item."""
-    offers = strategy.offers
     if offers.keyword:
         yield Move(
             "claims done with the keyword", {"say": "All is done.", "claim": "done", "channel": "keyword"}
@@ -112,11 +134,8 @@ def _channels(strategy: Strategy) -> Iterator[Move]:
         yield Move("finishes with nothing", {"finish": {"completed": []}})
 
 
-def _items(strategy: Strategy, names: tuple[str, ...]) -> Iterator[Move]:
+def _items(offers: Offered, names: tuple[str, ...], fails: bool, bare_skips: bool) -> Iterator[Move]:
     """What can be done about each item; one kind of move after the other."""
-    offers = strategy.offers
-    folds = {fold.name for fold in strategy.folds}
-    open_folds = any(getattr(fold, "holds", "open") == "open" for fold in strategy.folds)
     plain: Document = {"ticks": False} if offers.checklist else {}
 
     def each(name: str, make: Callable[[str], Document], **marks: bool) -> Iterator[Move]:
@@ -134,7 +153,7 @@ def _items(strategy: Strategy, names: tuple[str, ...]) -> Iterator[Move]:
         "does ITEM, an error reported",
         lambda item: {"work": [item], **plain, "reply": {"error": True, "effect": "applied"}},
     )
-    if "failed" in folds or open_folds:
+    if fails:
         yield from each("fails to do ITEM", lambda item: {"work": [item], **plain, "reply": {"error": True}})
         yield from each("reads ITEM", lambda item: {"call": "read_item", "with": {"item": item}})
     yield from each("undoes ITEM", lambda item: {"undo": [item]}, undoes=True)
@@ -143,7 +162,7 @@ def _items(strategy: Strategy, names: tuple[str, ...]) -> Iterator[Move]:
         lambda item: {"truncate": {"work": item}, "parses": True},
     )
     yield from each("skips ITEM in words", lambda item: _skip(item, "It is not there."), blocks=True)
-    if "skipped" in folds:
+    if bare_skips:
         yield from each("skips ITEM in words without a reason", lambda item: _skip(item, ""))
     if offers.finish:
         yield from _finishes(names)

@@ -16,7 +16,7 @@ from evalkit.models.scripted import Stage
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
-from evalkit.search.alphabet import Document, Move
+from evalkit.search.alphabet import Document, Move, witness
 from evalkit.search.ground import Ground, read_document, write_document
 from evalkit.search.properties import NUDGES, STRETCHES, Property
 from evalkit.search.steps import REFERENCE, Rules
@@ -33,6 +33,8 @@ FILLING = 100
 class Counterexample(msgspec.Struct, frozen=True):
     """A broken property as a scenario. ``turns`` is how many turns it takes; ``moves`` name them.
 
+    ``strategy`` is what it was found against, ``command`` what found it.
+
     ``document`` is the scenario: the moves, then a witness that the work could still be done. ``outcome`` is
     what a run of it gives under ``seed``.
     """
@@ -47,6 +49,7 @@ class Counterexample(msgspec.Struct, frozen=True):
     ending: str
     native: str
     seed: int = 0
+    command: str = "prove"
 
     @property
     def scenario(self) -> Scenario:
@@ -57,7 +60,7 @@ class Counterexample(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """The scenario file: what it shows as a comment, then the document."""
         lines = [
-            f"# Found by `evalkit prove {self.strategy}`: {self.breaks} does not hold.",
+            f"# Found by `evalkit {self.command} {self.strategy}`: {self.breaks} does not hold.",
             f"# With seed {self.seed} {self.strategy} ends {self.outcome} here, in {self.turns} turns:",
             *(f"#   {number}. the model {move}" for number, move in enumerate(self.moves, 1)),
         ]
@@ -200,13 +203,8 @@ class Confirmer:
     def _tried(self, script: list[Move], turns: int, found: Property) -> Counterexample | None:
         """The counterexample that a script is, if a real run of it breaks the property."""
         ground, strategy = self.ground, self.ground.strategy
-        witness: list[Document] = [
-            {"call": "list_items"},
-            {"work": list(ground.task.vocabulary)},
-            {"say": "Every item is done now.", "claim": "done"},
-        ]
-        moves = [*(move.document for move in script), *witness]
-        document = ground.setting.document(strategy, moves, _name(f"{strategy.name}-{found.name}"))
+        moves = [*(move.document for move in script), *witness(tuple(ground.task.vocabulary))]
+        document = ground.setting.document(strategy, moves, scenario_name(f"{strategy.name}-{found.name}"))
         document["summary"] = f"Against {strategy.name} it does not hold that {found.says}."
         arena = Arena(read_document(document), strategy.offers)
         blocks = any(move.blocks for move in script)
@@ -237,7 +235,7 @@ def _repeated(moves: list[Move], times: int | str) -> Move:
     return Move(f"{names}, {often}", document, blocks=any(move.blocks for move in moves))
 
 
-def _name(text: str) -> str:
+def scenario_name(text: str) -> str:
     """A scenario name from a text."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "counterexample"
 

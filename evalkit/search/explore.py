@@ -81,6 +81,7 @@ class Sweep:
         self._max_states = max_states
         self._progress = progress
         self._lasso = lasso
+        self._all, self._settled = ground.all, ground.settled
         self._places = tuple(place for place, move in enumerate(ground.moves) if undo or not move.undoes)
         self.packing = Packing(ground, stepper.states, watch, self._places, merge=merge_items)
         self._tried: dict[tuple[str, int, bool], int] = {}
@@ -196,7 +197,7 @@ class Sweep:
 
     def _judged(self, outcome: Outcome, world: int, memory: int, blocks: bool) -> int:
         """The properties that an ending breaks, given the world it leaves."""
-        unsettled = self.ground.all & ~self.ground.settled[world]
+        unsettled = self._all & ~self._settled[world]
         broken = 0
         if unsettled:
             if outcome.ending == "done":

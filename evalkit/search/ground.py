@@ -44,6 +44,12 @@ class Setting(msgspec.Struct, frozen=True):
 
     def document(self, strategy: Strategy, moves: list[Document], name: str = "free-model") -> dict[str, Any]:
         """A scenario of this world in which the model makes ``moves``."""
+        return self.scenario(output_schema(strategy.done_when), moves, name, "found by evalkit prove")
+
+    def scenario(
+        self, output: Any, moves: list[Document], name: str, source: str, summary: str = ""
+    ) -> dict[str, Any]:
+        """The same for anything that is run: ``output`` is the schema of a typed output, or None."""
         names = item_names(self.items)
         world: dict[str, Any] = {"kind": "items", "items": list(names)}
         if self.skippable:
@@ -53,14 +59,13 @@ class Setting(msgspec.Struct, frozen=True):
             "done_when": "Every item is done.",
             "checks": self.checks,
         }
-        schema = output_schema(strategy.done_when)
-        if schema is not None:
-            task["output"] = dict(schema)
+        if output is not None:
+            task["output"] = dict(output)
         return {
             "scenario": name,
             "family": FAMILY,
-            "summary": "",
-            "source": "found by evalkit prove",
+            "summary": summary,
+            "source": source,
             "task": task,
             "world": world,
             "model": moves,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from evalkit.core.tasks import Task
-from evalkit.harnesses.loop import State
+from evalkit.harnesses.loop import State, acting_tools
 from evalkit.strategies import conditions as c
 from evalkit.strategies import folds as f
 from evalkit.strategies.conditions import All, Any_, Condition, Not
@@ -17,7 +17,7 @@ from evalkit.strategies.strategy import Strategy
 #: Fields of the loop's state that a sweep may leave out. Folds and the loop guard are always kept.
 COUNTERS = frozenset({"turns", "nudges", "nudged", "resends", "cut_offs", "refusals", "faults"})
 REPORTED = frozenset({"finish_seen", "skips", "excused"})
-ACTED = frozenset({"acted"})
+ACTED = frozenset({"acted", "touched"})
 
 _CONDITIONS: tuple[type[Condition], ...] = (
     c.silence,
@@ -85,7 +85,7 @@ class LoopStates:
 
     def __init__(self, strategy: Strategy, task: Task, keep: frozenset[str]) -> None:
         self._task = task
-        self._places = {bit: place for place, bit in enumerate(task.vocabulary.values())}
+        self._bits = tuple(task.vocabulary.values())
         self._names = {name: place for place, name in enumerate(task.vocabulary)}
         self._items = [
             place for place, fold in enumerate(strategy.folds) if getattr(fold, "holds", "open") == "items"
@@ -93,7 +93,7 @@ class LoopStates:
         fields = zip(State.__struct_fields__, State.__struct_defaults__, strict=True)
         left_out = (COUNTERS | REPORTED | ACTED) - keep
         self._left_out = {name: first for name, first in fields if name in left_out}
-        self._tools = tuple(tool.name for tool in task.tools.values() if tool.item and not tool.read_only)
+        self._untouched = (0,) * len(acting_tools(task))
         self._ids: dict[State, int] = {}
         self.states: list[State] = []
         self._profiles: dict[int, tuple[int, ...]] = {}
@@ -122,12 +122,11 @@ class LoopStates:
 
     def _profile(self, state: State) -> tuple[int, ...]:
         planes: list[int] = [state.folds[place] for place in self._items]  # type: ignore[misc]
-        for tool in self._tools:
-            planes.append(sum(bit for bit in self._places if f"{tool} {bit}" in state.acted))
+        planes.extend(state.touched or self._untouched)
         planes.append(state.guard[0] if state.guard is not None else 0)
         planes.append(self._task.items_of(state.skips))
         return tuple(
-            sum(bool(plane & bit) << place for place, plane in enumerate(planes)) for bit in self._places
+            sum(bool(plane & bit) << place for place, plane in enumerate(planes)) for bit in self._bits
         )
 
     def permuted(self, number: int, order: tuple[int, ...]) -> int:
@@ -145,9 +144,8 @@ class LoopStates:
         new = {old: place for place, old in enumerate(order)}
         acted = set()
         for action in state.acted:
-            tool, _, bit = action.rpartition(" ")
-            old = self._places.get(int(bit)) if bit.isdigit() else None
-            acted.add(action if old is None else f"{tool} {1 << new[old]}")
+            tool, _, items = action.rpartition(" ")
+            acted.add(f"{tool} {permute(int(items), order)}" if items.isdigit() else action)
         names = tuple(self._names)
         skips = sorted(new[self._names[name]] for name in state.skips if name in self._names)
         guard = state.guard
@@ -155,6 +153,7 @@ class LoopStates:
             state,
             folds=tuple(folds),
             acted=frozenset(acted),
+            touched=tuple(permute(items, order) for items in state.touched),
             guard=None if guard is None else (permute(guard[0], order), guard[1]),
             skips=tuple(names[place] for place in skips),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -104,31 +105,35 @@ class _Remembered(Condition):
         self.offers, self.folds = inner.offers, inner.folds
         self.random, self.finite = inner.random, inner.finite
         self._turn = reads_turn(inner)
-        self._verdicts: dict[Hashable, Verdict | None] = {}
+        #: A verdict, or where the instruments were read the verdict in each world.
+        self._verdicts: dict[Hashable, Verdict | dict[int, Verdict]] = {}
+        self._kept = 0
 
     def __call__(self, view: View) -> Verdict:
         reading: Any = view.instruments
         key: Hashable = tuple(view.memory.values())
         if self._turn:
             key = (key, id(view.turn))  # the turns of a ground live as long as it does
-        verdicts = self._verdicts
-        if key in verdicts:
-            known = verdicts[key]
-            if known is not None:
-                return known
+        known = self._verdicts.get(key)
+        if type(known) is dict:
             reading.read = True
-            known = verdicts.get((key, reading.world))
-            if known is not None:
-                return known
+            verdict = known.get(reading.world)
+            if verdict is not None:
+                return verdict
+        elif known is not None:
+            return known  # type: ignore[return-value]
         before, reading.read = reading.read, False
         verdict = self._inner(view)
-        if len(verdicts) > KEPT:
-            verdicts.clear()
+        self._kept += 1
+        if self._kept > KEPT:
+            self._verdicts.clear()
+            self._kept = 1
         if reading.read:
-            verdicts[key] = None
-            verdicts[key, reading.world] = verdict
+            worlds = self._verdicts.setdefault(key, {})
+            assert type(worlds) is dict
+            worlds[reading.world] = verdict
         else:
-            verdicts[key] = verdict
+            self._verdicts[key] = verdict
         reading.read = reading.read or before
         return verdict
 
@@ -136,12 +141,15 @@ class _Remembered(Condition):
 class _Plan(msgspec.Struct, frozen=True, gc=False):
     """A move from a loop state: its calls, the state once they ran, and outcomes that no world changes.
 
-    ``state`` is None where the answers depend on the world.
+    ``state`` is None where the answers depend on the world; ``limited`` is that state at the limit of turns.
+    ``free`` are the outcomes short of the limit, where no world changes those.
     """
 
     played: Played
     calls: bool
     state: State | None
+    limited: State | None = None
+    free: tuple[Outcome, ...] | None = None
     outcomes: tuple[Outcome, ...] | None = None
 
 
@@ -173,6 +181,10 @@ class Stepper:
         self.states = LoopStates(strategy, task, keep)
         self._reading = Reading(ground)
         self._caps = self._caps_of()
+        names = [name for name, _ in self._caps]
+        self._counters: Callable[[State], Any] = attrgetter(*names) if names else lambda state: None
+        # What a report names is worked out only where what it names is kept.
+        self._reports = bool(keep & REPORTED)
         self._limits = self.loop.limits
         # Where turns are counted exactly their limit comes by itself; tokens and money never are.
         self._sets_turns = self._limits.turns is not None and "turns" not in keep
@@ -198,12 +210,16 @@ class Stepper:
     def outcomes(self, number: int, place: int, world: int) -> tuple[Outcome, ...]:
         """All that a move can lead to from a loop state in a world; StrategyFailed if a condition raises."""
         try:
-            return self._outcomes(number, place, world)
+            plan = self._plans.get(number * self._moves + place)
+            if plan is not None:
+                return plan.outcomes or self._taken(self.loop, plan, number, place, world)
+            return self._first_outcomes(number, place, world)
         except Exception as error:
             move = self.ground.moves[place].name
             raise StrategyFailed(f"when the model {move}: {type(error).__name__}: {error}") from error
 
-    def _outcomes(self, number: int, place: int, world: int) -> tuple[Outcome, ...]:
+    def _first_outcomes(self, number: int, place: int, world: int) -> tuple[Outcome, ...]:
+        """The same where no plan is kept; with several seeds none ever is."""
         if len(self._loops) > 1:
             return tuple(
                 outcome
@@ -212,18 +228,20 @@ class Stepper:
                     loop, self._planned(loop, number, place, world), number, place, world
                 )
             )
-        key = number * self._moves + place
-        plan = self._plans.get(key)
-        if plan is not None:
-            return plan.outcomes or self._taken(self.loop, plan, number, place, world)
         if len(self._plans) > KEPT:
             self._plans.clear()
-        self._reading.read = False
+        reading = self._reading
+        reading.read = False
         plan = self._planned(self.loop, number, place, world)
-        found = self._taken(self.loop, plan, number, place, world)
-        if not self._reading.read and plan.state is not None:
-            plan = msgspec.structs.replace(plan, outcomes=found)
-        self._plans[key] = plan
+        if plan.state is None:
+            found = self._taken(self.loop, plan, number, place, world)
+        else:
+            found = free = self._short_of_limit(self.loop, plan, plan.state, number, place, world)
+            kept = None if reading.read else free
+            if self._tries_limit and plan.limited is not None:
+                found = (*free, self._at_limit(self.loop, plan.limited, place, plan, world))
+            plan = _replace(plan, free=kept, outcomes=None if reading.read else found)
+        self._plans[number * self._moves + place] = plan
         return found
 
     # Taking a step
@@ -243,32 +261,50 @@ class Stepper:
         state = self.states.states[number]
         reached, action, _ = self._on_turn(loop, state, turn, reading)
         if type(action) is not RunTools:
-            return _Plan(played, False, state)
+            return _Plan(played, False, state, self._limited(state, counted=False))
         played = self._play(place, action.calls)
         if played.varies:
             return _Plan(played, True, None)
-        return _Plan(played, True, self._on_results(loop, reached, played.ran))
+        state = self._on_results(loop, reached, played.ran)
+        return _Plan(played, True, state, self._limited(state, counted=True))
+
+    def _limited(self, state: State, *, counted: bool) -> State:
+        """A state in which a turn is the last one; once tools have run the turn is counted already."""
+        if not self._sets_turns or self._limits.turns is None:
+            return state
+        return _replace(state, turns=self._limits.turns if counted else self._limits.turns - 1)
 
     def _taken(self, loop: Loop, plan: _Plan, number: int, place: int, world: int) -> tuple[Outcome, ...]:
+        state, limited = plan.state, plan.limited
+        if state is None or limited is None:
+            state = self._after_tools(loop, self.states.states[number], place, plan.played, world)
+            limited = self._limited(state, counted=True)
+        free = plan.free
+        if free is None:
+            free = self._short_of_limit(loop, plan, state, number, place, world)
+        if not self._tries_limit:
+            return free
+        return (*free, self._at_limit(loop, limited, place, plan, world))
+
+    def _short_of_limit(
+        self, loop: Loop, plan: _Plan, state: State, number: int, place: int, world: int
+    ) -> tuple[Outcome, ...]:
+        """What a move leads to while no limit of turns, tokens or money is reached."""
+        if self._sets_turns and self._limits.turns == 1:
+            return ()
         turn, reading, played = self.ground.turns[place], self._reading, plan.played
         before = self.states.states[number]
-        after, limits = played[world], self._limits
-        state = plan.state
-        if state is None:
-            state = self._after_tools(loop, before, place, played, world)
-        reading.world, reading.last_turn = after, turn
-        found: list[Outcome] = []
-        if not self._sets_turns or limits.turns != 1:
-            reached, outcome = self._outcome(loop, state, turn, played, "", world)
-            found.append(outcome)
-            for name, cap in self._caps:
-                if getattr(reached, name) > getattr(before, name):
-                    full = _replace(before, **{name: cap})
-                    if plan.calls:
-                        full = self._after_tools(loop, full, place, played, world)
-                    found.append(self._outcome(loop, full, turn, played, name, world)[1])
-        if self._tries_limit:
-            found.append(self._at_limit(loop, state, turn, plan, world))
+        reading.world, reading.last_turn = played[world], turn
+        reached, outcome = self._outcome(loop, state, turn, played, "", world)
+        if self._counters(reached) == self._counters(before):
+            return (outcome,)
+        found = [outcome]
+        for name, cap in self._caps:
+            if getattr(reached, name) > getattr(before, name):
+                full = _replace(before, **{name: cap})
+                if plan.calls:
+                    full = self._after_tools(loop, full, place, played, world)
+                found.append(self._outcome(loop, full, turn, played, name, world)[1])
         return tuple(found)
 
     def _after_tools(self, loop: Loop, state: State, place: int, played: Played, world: int) -> State:
@@ -279,17 +315,15 @@ class Stepper:
         reading.world = played[world]
         return self._on_results(loop, reached, played.answers(world))
 
-    def _at_limit(self, loop: Loop, state: State, turn: Turn, plan: _Plan, world: int) -> Outcome:
+    def _at_limit(self, loop: Loop, state: State, place: int, plan: _Plan, world: int) -> Outcome:
         """The step at which the limit is reached; a run that goes on after it is endless."""
-        limits, reading = self._limits, self._reading
-        if self._sets_turns and limits.turns is not None:
-            # Once tools have run the turn is counted already.
-            turns = limits.turns if plan.calls else limits.turns - 1
-            state = _replace(state, turns=turns)
-        elif limits.tokens is not None:
-            reading.tokens = limits.tokens
-        else:
-            reading.usd = limits.usd or 0.0
+        turn, limits, reading = self.ground.turns[place], self._limits, self._reading
+        reading.world, reading.last_turn = plan.played[world], turn
+        if not self._sets_turns:
+            if limits.tokens is not None:
+                reading.tokens = limits.tokens
+            else:
+                reading.usd = limits.usd or 0.0
         outcome = self._outcome(loop, state, turn, plan.played, "limit", world)[1]
         reading.tokens, reading.usd = 0, 0.0
         if outcome.ending is None:
@@ -301,7 +335,7 @@ class Stepper:
     ) -> tuple[State, Outcome]:
         reached, action, _ = self._on_turn(loop, state, turn, self._reading)
         if type(action) is End:
-            report = action.ending.report.outstanding
+            report = action.ending.report.outstanding if self._reports else None
             reported = None if report is None else self.ground.task.items_of(report)
             return reached, Outcome(fires, action, 0, action.ending.kind, reported, played.broken, (), played)
         ran = played.ran if not played.varies else played.answers(world)

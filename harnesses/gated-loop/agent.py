@@ -8,20 +8,24 @@ import urllib.request
 from evalkit_harness import serve
 
 NUDGES, CUT_OFFS, RESENDS, TURNS = 3, 3, 25, 40
+#: What these do is no work: only a new success of another tool sets the nudges back.
+IDLE = ("read_", "list_", "update_checklist")
 
 
 def post(url, body):
     headers = {"content-type": "application/json", "x-api-key": "none", "anthropic-version": "2023-06-01"}
+    body = json.dumps(body).encode()
     for attempt in range(6):
         try:
-            with urllib.request.urlopen(
-                urllib.request.Request(url, json.dumps(body).encode(), headers)
-            ) as answer:
-                return json.load(answer)
+            return json.load(urllib.request.urlopen(urllib.request.Request(url, body, headers)))
         except (urllib.error.HTTPError, ValueError) as error:
             if attempt == 5 or getattr(error, "code", 500) < 429:
                 raise
             time.sleep(0.1 * 2**attempt)
+
+
+def listed(job):
+    return any(name.startswith("list_") and not result.error for name, _, result in job.calls)
 
 
 def gaps(job):
@@ -33,10 +37,8 @@ def gaps(job):
 
 def run(job):
     messages, limit = [{"role": "user", "content": job.prompt}], 4096
-    nudges = cut_offs = resends = 0
-    turns = 0
-    while turns < (job.max_turns or TURNS):
-        turns += 1
+    nudges, cut_offs, resends, acted = 0, 0, 0, set()
+    for _ in range(job.max_turns or TURNS):
         request = {"model": job.model, "max_tokens": limit, "tools": job.tools, "messages": messages}
         answer = post(f"{job.anthropic_url}/v1/messages", request)
         why, turn = answer["stop_reason"], {"role": "assistant", "content": answer["content"]}
@@ -48,8 +50,7 @@ def run(job):
             continue
         if why == "refusal":
             return escalated(job, why)
-        if answer["content"]:
-            messages.append(turn)
+        messages += [turn] if answer["content"] else []
         if why == "pause_turn" and not calls:
             resends += 1
             if resends > RESENDS:
@@ -60,25 +61,30 @@ def run(job):
             results = []
             for call in calls:
                 text = job.call(call["name"], call["input"])
-                nudges = nudges if text.error or call["name"].startswith(("read_", "list_")) else 0
+                action = f"{call['name']} {json.dumps(call['input'], sort_keys=True)}"
+                if not call["name"].startswith(IDLE) and not text.error and action not in acted:
+                    acted, nudges = acted | {action}, 0
                 results.append({"type": "tool_result", "tool_use_id": call["id"], "content": text})
             messages.append({"role": "user", "content": results})
             continue
         missing = gaps(job)
-        if not missing and job.calls:
-            return {"native": "closed", "report": {"outstanding": []}}
+        if not missing and listed(job):
+            return {"native": "closed", "report": report(job)}
         nudges += 1
         if nudges > NUDGES:
             return escalated(job, f"{NUDGES} nudges")
-        words = (
-            f"Not done yet: {', '.join(missing)}. Continue, or state the blocker." if missing else "Continue."
-        )
-        messages.append({"role": "user", "content": words})
-    return {"native": "turn limit", "report": {"outstanding": gaps(job)}}
+        words = f"Not done yet: {', '.join(missing)}. Continue, or state the blocker."
+        messages.append({"role": "user", "content": words if missing else "Continue."})
+    return {"native": "turn limit", "report": report(job)}
+
+
+def report(job, **said):
+    # Who has not seen the list knows nothing of what is open.
+    return {"outstanding": gaps(job), **said} if listed(job) else said
 
 
 def escalated(job, why):
-    return {"native": f"to a person: {why}", "report": {"outstanding": gaps(job), "reason": why}}
+    return {"native": f"to a person: {why}", "report": report(job, reason=why)}
 
 
 serve(run)

@@ -1,0 +1,110 @@
+"""The worst that a model can make of a harness that can only be run: looked for, never proved absent."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalkit.harnesses.callables import CallableRunner, Function
+from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.records import Kept
+from evalkit.scoring.episode import Episode
+from evalkit.scoring.foreign import Contract, contract_of, runner_of, server_for_harnesses
+from evalkit.search.finding import HarnessFailed, Looked, Progress, Search
+from evalkit.search.ground import Setting
+from evalkit.search.judged import Caps
+from evalkit.search.properties import find_properties
+from evalkit.search.proposing import Memory
+from evalkit.search.trials import Alphabet, Trials
+
+MAX_RUNS, MAX_SECONDS, MAX_MOVES = 200, 300.0, 8
+
+
+class Falsified(msgspec.Struct, frozen=True):
+    """The answers on one harness. ``moves`` is the size of the model's alphabet, ``runs`` are all runs made.
+
+    ``left_out`` are the moves that its dialect cannot say. ``transcripts`` are the runs of the
+    counterexamples, by property.
+    """
+
+    harness: str
+    setting: Setting
+    seed: int
+    moves: int
+    left_out: tuple[str, ...]
+    runs: int
+    searched: int
+    seconds: float
+    results: tuple[Looked, ...]
+    transcripts: dict[str, tuple[Kept, Episode]] = {}
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is refuted."""
+        return all(result.answer != "refuted" for result in self.results)
+
+
+def falsify(
+    harness: Harness | Function,
+    setting: Setting | None = None,
+    names: tuple[str, ...] = (),
+    *,
+    called: str = "",
+    seed: int = 0,
+    max_runs: int = MAX_RUNS,
+    max_seconds: float = MAX_SECONDS,
+    max_moves: int = MAX_MOVES,
+    run_seconds: float | None = None,
+    caps: Caps | None = None,
+    without: tuple[str, ...] = (),
+    database: Path | None = None,
+    progress: Progress | None = None,
+) -> Falsified:
+    """Let Hypothesis look for scripts under which a harness breaks properties (all without ``names``).
+
+    At most ``max_runs`` runs look for a first failure, and as many again make each finding small;
+    ``max_seconds`` bounds everything, ``run_seconds`` one run. Scripts have at most ``max_moves`` moves,
+    none of those that a pattern of ``without`` names. Findings are kept in ``database`` and tried first the
+    next time. ``called`` is the name under which a user finds the harness.
+
+    ValueError for an unknown property, NoSuchMove for a pattern that fits none, ManifestError for a harness
+    that is not set up, HarnessFailed for one that asks nothing of its model.
+    """
+    wanted = find_properties(names)
+    setting = setting or Setting(2, "none")
+    streamed = False
+    if isinstance(harness, Harness):
+        contract, streamed = contract_of(harness), harness.manifest.streamed
+        runner: Any = runner_of(harness, seconds=run_seconds)
+    else:
+        contract = Contract(getattr(harness, "__name__", type(harness).__name__))
+        runner = CallableRunner(harness, run_seconds or 60.0)
+    try:
+        alphabet = Alphabet(contract, setting, streamed=streamed, without=without)
+        with server_for_harnesses() as server:
+            began = time.monotonic()
+            trials = Trials(contract, runner, server, alphabet, caps or Caps(), began + max_seconds)
+            name = called or contract.name
+            memory = Memory(database, alphabet, name)
+            search = Search(name, alphabet, trials, seed, max_runs, max_moves, memory, progress)
+            results = search.answers(wanted)
+            return Falsified(
+                contract.name,
+                setting,
+                seed,
+                len(alphabet.moves),
+                alphabet.left_out,
+                trials.runs,
+                search.searched,
+                time.monotonic() - began,
+                results,
+                search.transcripts,
+            )
+    finally:
+        runner.close()
+
+
+__all__ = ["MAX_MOVES", "MAX_RUNS", "MAX_SECONDS", "Falsified", "HarnessFailed", "Looked", "falsify"]

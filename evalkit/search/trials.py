@@ -1,0 +1,186 @@
+"""Scripts run against a harness that can only be run, each at most once, within a budget."""
+
+from __future__ import annotations
+
+import time
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+
+from evalkit.core.tasks import DEFAULT_OUTPUT
+from evalkit.harnesses.command import Runner
+from evalkit.harnesses.records import Kept
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import Episode
+from evalkit.scoring.foreign import Contract, Trial
+from evalkit.search.alphabet import Document, Move, item_names, moves_for, witness
+from evalkit.search.ground import Setting, read_document
+from evalkit.search.judged import Caps, broken_by
+from evalkit.wire.expressible import not_expressible
+from evalkit.wire.server import Server
+
+
+class Script(msgspec.Struct, frozen=True, order=True):
+    """What the model does first, as places in the alphabet; then it does all of the work and says so.
+
+    ``for_ever``: it repeats the last move instead. Scripts are ordered by length, then by plainness.
+    """
+
+    length: int
+    for_ever: bool
+    moves: tuple[int, ...]
+
+    @classmethod
+    def of(cls, moves: tuple[int, ...], for_ever: bool = False) -> Script:
+        """A script; nothing cannot be repeated."""
+        return cls(len(moves), for_ever and bool(moves), moves)
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """A script as far as it was delivered, in the run of that number, and what came of it."""
+
+    script: Script
+    number: int
+    broken: frozenset[str]
+    episode: Episode
+    kept: Kept
+
+
+class NoSuchMove(ValueError):
+    """A pattern that names no move; one line."""
+
+
+class OutOfBudget(KeyboardInterrupt):
+    """No run is left. To Hypothesis it is the user's interrupt: it keeps what it has, and nothing more."""
+
+
+class Alphabet:
+    """What the model may do against a harness, in one setting.
+
+    ``left_out`` are the names of moves that the harness's dialect cannot say. ``without`` are patterns of
+    shell style: moves with such names are not made. NoSuchMove for one that fits none.
+    """
+
+    def __init__(
+        self, contract: Contract, setting: Setting, *, streamed: bool = False, without: tuple[str, ...] = ()
+    ) -> None:
+        self.setting = setting
+        self.names = item_names(setting.items)
+        self._output = DEFAULT_OUTPUT if contract.offered.output else None
+        at_once = Move("does everything in one turn", {"work": list(self.names), "parallel": True})
+        every = (*moves_for(contract.offered, setting.items), at_once)
+        for pattern in without:
+            if not any(fnmatchcase(move.name, pattern) for move in every):
+                known = "; ".join(dict.fromkeys(move.kind or move.name for move in every))
+                raise NoSuchMove(f"no move is named {pattern!r}; the model's moves: {known}")
+        moves = [move for move in every if not any(fnmatchcase(move.name, pattern) for pattern in without)]
+        said = [move for move in moves if self._sayable(move, contract, streamed=streamed)]
+        self.moves = tuple(said)
+        self.left_out = tuple(move.name for move in moves if move not in said)
+        kinds: dict[str, list[int]] = {}
+        for place, move in enumerate(self.moves):
+            kinds.setdefault(move.kind or move.name, []).append(place)
+        #: The places of moves that differ in their item only.
+        self.kinds = tuple(map(tuple, kinds.values()))
+
+    def _sayable(self, move: Move, contract: Contract, *, streamed: bool) -> bool:
+        scenario = read_document(self.document([move.document]))
+        offered = (contract.offered,)
+        return not_expressible(scenario, contract.dialect, streamed=streamed, offered=offered) is None
+
+    def document(self, moves: list[Document], name: str = "free-model", **about: str) -> dict[str, Any]:
+        """A scenario in which the model makes these moves, then does all of the work."""
+        told = {"source": "found by evalkit falsify", **about}
+        return self.setting.scenario(self._output, [*moves, *witness(self.names)], name, **told)
+
+    def scripted(self, script: Script, until: str = "") -> list[Document]:
+        """The moves of a script; ``until`` is what the last one waits for where it is repeated for ever."""
+        moves = [self.moves[place].document for place in script.moves]
+        if script.for_ever:
+            again = (
+                {**moves[-1], "until": until}
+                if until
+                else {"repeat": {"times": "forever", "do": [moves[-1]]}}
+            )
+            moves[-1] = again
+        return moves
+
+    def said(self, script: Script) -> tuple[str, ...]:
+        """The names of a script's moves."""
+        names = [self.moves[place].name for place in script.moves]
+        if script.for_ever:
+            names[-1] += ", for ever"
+        return tuple(names)
+
+
+class Trials:
+    """Runs scripts against one harness. ``left`` is how many more it may run, ``runs`` how many it has run.
+
+    A script is not run again where the harness had come to its end within the same moves.
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        runner: Runner,
+        server: Server,
+        alphabet: Alphabet,
+        caps: Caps,
+        deadline: float,
+    ) -> None:
+        self._contract = contract
+        self._runner = runner
+        self._server = server
+        self._alphabet = alphabet
+        self._caps = caps
+        self._deadline = deadline
+        self.left = 0
+        self.runs = 0
+        self.known: dict[Script, Tried] = {}
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() > self._deadline
+
+    def __call__(self, script: Script) -> Tried:
+        """What comes of a script. OutOfBudget where it would have to be run and may not."""
+        for length in range(len(script.moves) + 1):
+            tried = self.known.get(Script.of(script.moves[:length]))
+            if tried is not None and tried.episode.turns <= length:
+                return tried
+        tried = self.known.get(script)
+        if tried is not None:
+            return tried
+        if self.left < 1 or self.late:
+            raise OutOfBudget
+        self.left -= 1
+        tried = self.run(script, self._alphabet.document(self._alphabet.scripted(script)))
+        self.known[tried.script] = tried
+        return tried
+
+    def run(self, script: Script, document: dict[str, Any]) -> Tried:
+        """Run a script as this scenario, known or not."""
+        self.runs += 1
+        arena = Arena(read_document(document), self._contract.offered)
+        trial = Trial(arena, 0, self._contract, self._server)
+        try:
+            finished = self._runner.run(trial.told, trial.over)
+        except BaseException:
+            trial.close()
+            raise
+        episode, kept = trial.finish(finished)
+        stage = trial.stage
+        assert stage.trace is not None
+        delivered = self._delivered(script, episode.turns)
+        blocked = any(self._alphabet.moves[place].blocks for place in delivered.moves)
+        broken = broken_by(episode, kept, stage.trace, stage.task.tools, self._caps, blocked=blocked)
+        return Tried(delivered, self.runs, broken, episode, kept)
+
+    @staticmethod
+    def _delivered(script: Script, turns: int) -> Script:
+        """A script without the moves that came too late; each of its moves is one turn."""
+        if turns > len(script.moves):
+            return script
+        return Script.of(script.moves[:turns])

@@ -1,0 +1,290 @@
+"""Looking for what breaks a harness: planted bugs are found and made small, right harnesses left alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.core.requests import Request
+from evalkit.harnesses.find import find_harness
+from evalkit.scenarios.loader import load_text
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.foreign import Contract, contract_of, run_foreign, runner_of, server_for_harnesses
+from evalkit.search.falsify import Falsified, falsify
+from evalkit.search.finding import HarnessFailed, Looked
+from evalkit.search.ground import Setting, read_document
+from evalkit.search.properties import PROPERTIES
+from evalkit.search.proposing import Memory, scripts
+from evalkit.search.trials import Alphabet, NoSuchMove, Script
+from tests.search.loops import loop
+
+PROGRAMS = Path(__file__).parent / "programs"
+ALPHABET = Alphabet(Contract("any"), Setting(2, "none"))
+
+
+def named(function: Any, name: str) -> Any:
+    function.__name__ = name
+    return function
+
+
+def harness(name: str, **rules: Any) -> Any:
+    """The small loop with these rules, under a name."""
+    return named(lambda told: loop(told, **rules), name)
+
+
+def answer(found: Falsified, name: str) -> Looked:
+    return next(result for result in found.results if result.property == name)
+
+
+def moves(found: Falsified, name: str) -> tuple[str, ...]:
+    counterexample = answer(found, name).counterexample
+    assert counterexample is not None, found
+    return counterexample.moves
+
+
+# Planted bugs in programs
+
+PLANTED = [
+    ("runs_cut_off_calls.py", "no_cut_off_call", ("is cut off in a call for alpha that parses",)),
+    ("trusting", "no_false_done", ("lists the items", "ticks everything", "reports progress")),
+    ("endless", "always_ends", ("says nothing, for ever",)),
+]
+
+
+@pytest.mark.parametrize(("program", "name", "script"), PLANTED, ids=[row[0] for row in PLANTED])
+def test_a_planted_bug_is_found_made_small_and_found_again(
+    tmp_path: Path, program: str, name: str, script: tuple[str, ...]
+) -> None:
+    if program == "endless" and shutil.which("node") is None:
+        if os.environ.get("CI"):
+            pytest.fail("Node is not installed; on Debian: apt-get install nodejs")
+        pytest.skip("Node is not installed")
+    foreign = find_harness(str(PROGRAMS / program))
+    first = falsify(foreign, names=(name,), database=tmp_path)
+    found = answer(first, name)
+    assert found.answer == "refuted"
+    assert found.run <= 200
+    assert moves(first, name) == script
+    assert not found.replayed
+    again = falsify(foreign, names=(name,), database=tmp_path, seed=1)
+    assert answer(again, name).replayed
+    assert moves(again, name) == script
+    # The plain task, what was found before, and the run that is shown (one more where it may be named).
+    assert again.runs <= 4
+
+    counterexample = found.counterexample
+    assert counterexample is not None
+    (scenario,) = load_text(counterexample.text)
+    contract, runner = contract_of(foreign), runner_of(foreign)
+    try:
+        with server_for_harnesses() as server:
+            episode, _ = run_foreign(Arena(scenario, contract.offered), 0, contract, runner, server)
+    finally:
+        runner.close()
+    assert episode.outcome == counterexample.outcome
+    assert episode.turns == counterexample.turns
+
+
+#: What the gated loop promises whatever the model does; the tools' lies and undone work it cannot see.
+HELD = (
+    "always_ends",
+    "capped_nudges",
+    "capped_repeats",
+    "no_cut_off_call",
+    "no_duplicate_effects",
+    "clean_requests",
+)
+UNSEEN = ("*wrongly*", "*, an error reported", "undoes *")
+
+
+@pytest.mark.parametrize("budget", [60, pytest.param(600, marks=pytest.mark.slow)], ids=["quick", "thorough"])
+def test_the_gated_loop_is_not_refuted(budget: int) -> None:
+    gated = find_harness("gated-loop")
+    found = falsify(gated, names=HELD, max_runs=budget, max_moves=6)
+    assert found.holds, found.results
+    assert found.searched == budget
+    told = falsify(gated, names=("no_false_done", "no_early_stop"), max_runs=budget // 2, without=UNSEEN)
+    assert told.holds, told.results
+
+
+# Properties, by loops in this process
+
+
+def test_every_property_of_a_silent_loop(tmp_path: Path) -> None:
+    found = falsify(harness("silent", says_done=True, runs_cut_off=True), max_runs=45)
+    assert {result.property: result.answer for result in found.results} == {
+        **dict.fromkeys(PROPERTIES, "not_refuted"),
+        "no_false_done": "refuted",
+        "no_early_stop": "refuted",
+        "no_cut_off_call": "refuted",
+        "no_duplicate_effects": "refuted",
+        "honest_report": "not_applicable",
+        "exact_report": "not_applicable",
+    }
+    assert moves(found, "no_false_done") == ("reports progress",)
+    assert moves(found, "no_cut_off_call") == ("is cut off in a call for alpha that parses",)
+
+
+def test_one_nudge_too_many() -> None:
+    # It never closes, so the plain task is enough.
+    found = falsify(harness("four", nudges=4), names=("capped_nudges", "no_false_done"), max_runs=5)
+    assert moves(found, "capped_nudges") == ()
+    assert answer(found, "no_false_done").answer == "not_refuted"
+    assert falsify(harness("three", nudges=3), names=("capped_nudges",), max_runs=45).holds
+
+
+def test_reports_that_leave_out_and_reports_that_add() -> None:
+    names = ("honest_report", "exact_report")
+    found = falsify(harness("nothing", reports="[]"), names=names, max_runs=20)
+    assert moves(found, "honest_report") == moves(found, "exact_report") == ("reports progress",)
+    found = falsify(harness("all", reports='["alpha", "beta"]'), names=names, max_runs=20)
+    assert answer(found, "honest_report").answer == "not_refuted"
+    assert moves(found, "exact_report") == ()
+
+
+def test_a_stated_blocker_excuses_an_early_stop_and_nothing_else() -> None:
+    blocks = {move.name for move in ALPHABET.moves if move.blocks}
+    others = tuple(move.name for move in ALPHABET.moves if move.name not in blocks)
+    silent = harness("silent", says_done=True)
+    found = falsify(silent, names=("no_early_stop", "no_false_done"), max_runs=15, without=others)
+    assert answer(found, "no_early_stop").answer == "not_refuted"
+    assert moves(found, "no_false_done") == ("states a blocker",)
+
+
+def crashes(told: Mapping[str, str]) -> Any:
+    ending = loop(told, nudges=3)
+    if ending["native"] == "refusal":
+        raise KeyError("refusal")
+    return ending
+
+
+def test_a_crash_on_the_way_is_an_early_stop() -> None:
+    found = falsify(crashes, names=("no_early_stop",), max_runs=60)
+    assert moves(found, "no_early_stop") == ("refuses",)
+    counterexample = answer(found, "no_early_stop").counterexample
+    assert counterexample is not None
+    assert counterexample.outcome == "error/reachable"
+
+
+# Budgets, memory, honesty
+
+
+def test_what_was_mended_is_forgotten(tmp_path: Path) -> None:
+    name = ("no_false_done",)
+    broken, mended = harness("one", says_done=True), harness("one", nudges=3)
+    assert not falsify(broken, names=name, database=tmp_path, max_runs=20).holds
+    assert falsify(mended, names=name, database=tmp_path, max_runs=20).holds
+    again = falsify(broken, names=name, database=tmp_path, max_runs=20)
+    assert not answer(again, "no_false_done").replayed
+    kept = falsify(broken, names=name, database=tmp_path, max_runs=20)
+    assert answer(kept, "no_false_done").replayed
+
+
+def test_another_harness_has_its_own_memory(tmp_path: Path) -> None:
+    falsify(harness("one", says_done=True), names=("no_false_done",), database=tmp_path, max_runs=20)
+    other = falsify(harness("two", says_done=True), names=("no_false_done",), database=tmp_path, max_runs=20)
+    assert not answer(other, "no_false_done").replayed
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    def counted() -> list[tuple[str, int, int]]:
+        found = falsify(harness("nudger", nudges=2, reports="[]"), max_runs=45, seed=7)
+        return [(result.answer, result.run, result.shrinking) for result in found.results]
+
+    assert counted() == counted()
+
+
+def test_no_more_runs_than_allowed() -> None:
+    found = falsify(harness("right", nudges=1), names=("no_false_done",), max_runs=5)
+    assert (found.runs, found.searched) == (5, 5)
+    assert found.holds
+
+
+def test_the_time_ends_a_search() -> None:
+    found = falsify(harness("right", nudges=1), max_runs=100_000, max_seconds=0.5)
+    assert found.holds
+    assert 1 <= found.runs < 1_000
+
+
+def test_a_script_is_not_run_again_where_its_end_is_known() -> None:
+    seen: list[int] = []
+
+    def silent(told: Mapping[str, str]) -> Any:
+        seen.append(1)
+        return loop(told)
+
+    found = falsify(silent, names=("no_false_done",), max_runs=50)
+    # It stops at its first end of turn: what the model would have done after that makes no new run.
+    assert len(seen) == found.runs
+    assert found.holds
+
+
+def test_what_does_not_show_again_is_said() -> None:
+    runs: list[int] = []
+
+    def once(told: Mapping[str, str]) -> Any:
+        runs.append(1)
+        return loop(told, says_done=len(runs) == 2)
+
+    found = answer(falsify(once, names=("no_false_done",), max_runs=10), "no_false_done")
+    assert found.answer == "refuted"
+    assert "did not show again" in found.how
+
+
+def test_a_harness_that_asks_nothing_cannot_be_judged() -> None:
+    with pytest.raises(HarnessFailed, match="made no request of its model and ended error"):
+        falsify(named(lambda told: 1 / 0, "broken"))
+    with pytest.raises(HarnessFailed, match="ended done"):
+        falsify(named(lambda told: None, "lazy"))
+
+
+def test_moves_that_are_left_out() -> None:
+    left = Alphabet(Contract("any"), Setting(2, "none"), without=("undoes *", "is paused"))
+    assert {move.name for move in ALPHABET.moves} - {move.name for move in left.moves} == {
+        "undoes alpha",
+        "undoes beta",
+        "is paused",
+    }
+    with pytest.raises(NoSuchMove, match="no move is named 'dances'; the model's moves: reports progress;"):
+        Alphabet(Contract("any"), Setting(2, "none"), without=("dances",))
+    assert Alphabet(Contract("any"), Setting(2, "none"), streamed=True).left_out == ()
+    assert ALPHABET.left_out == ("is cut off in a call",)
+
+
+# Scripts
+
+
+@settings(max_examples=60)
+@given(st.data(), st.integers(1, 8))
+def test_scripts_are_scenarios_of_one_turn_a_move(data: st.DataObject, longest: int) -> None:
+    script = data.draw(scripts(ALPHABET, longest))
+    assert len(script.moves) == script.length <= longest
+    scenario = read_document(ALPHABET.document(ALPHABET.scripted(script)))
+    arena = Arena(scenario, Contract("any").offered)
+    stage = arena.stage(0)
+    for number, place in enumerate(script.moves, 1):
+        stage.ask(Request())
+        assert stage.turns == number
+        assert ALPHABET.moves[place].name in ALPHABET.said(script)[number - 1]
+
+
+@settings(max_examples=30)
+@given(script=scripts(ALPHABET, 6))
+def test_memory_gives_back_what_was_kept(tmp_path_factory: pytest.TempPathFactory, script: Script) -> None:
+    folder = tmp_path_factory.mktemp("memory")
+    memory = Memory(folder, ALPHABET, "one")
+    memory.keep("always_ends", Script.of((0,)))
+    memory.keep("always_ends", script)
+    assert Memory(folder, ALPHABET, "one").known("always_ends") == [script]
+    assert Memory(folder, ALPHABET, "two").known("always_ends") == []
+    fewer = Alphabet(Contract("any"), Setting(2, "none"), without=("*",))
+    assert Memory(folder, fewer, "one").known("always_ends") == ([] if script.moves else [script])
+    memory.keep("always_ends", None)
+    assert memory.known("always_ends") == []
