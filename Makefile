@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses league lint types bench cassettes lock clean
+.PHONY: setup demo test test-all test-harnesses soak fuzz league lint types bench cassettes lock clean
 
 setup: .venv/.ready
 
@@ -25,6 +25,23 @@ test-all: test
 # Sets up six Python frameworks and a Node one on first use, and plays a small suite with each.
 test-harnesses: setup
 	$(BIN)/pytest -m harness tests/harnesses tests/worker
+
+# What takes too long for every change: killed and resumed a hundred times, and the like.
+soak: setup
+	$(BIN)/pytest -m "soak or dask" tests/runs tests/worker
+
+# atheris, in an environment of its own, FUZZ_SECONDS for each reader of input. Where it cannot be installed
+# Hypothesis looks instead, at more examples than in the tests.
+FUZZ_SECONDS ?= 60
+FUZZ := .cache/fuzz/bin/python
+fuzz: setup
+	@if $(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .cache/fuzz \
+		&& $(BIN)/uv pip install --quiet --python $(FUZZ) atheris==3.0.0 -e '.[live,server]' hypothesis; then \
+		$(FUZZ) -m tests.fuzz $(FUZZ_SECONDS); \
+	else \
+		echo "atheris cannot be installed here: Hypothesis looks instead" >&2; \
+		EVALKIT_FUZZ_EXAMPLES=5000 HYPOTHESIS_PROFILE=explore $(BIN)/pytest tests/fuzz; \
+	fi
 
 # Every harness on the behaviours and on the whole library: an hour and more. Writes reports/league/.
 league: setup
@@ -57,9 +74,10 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+# Against three frameworks in environments of their own (.cache/peers), and a run of a million episodes: half
+# an hour. Writes reports/bench/.
 bench: setup
 	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench_worker
 
 lock:
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \

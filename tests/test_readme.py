@@ -22,7 +22,8 @@ def test_the_readmes_commands(tmp_path: Path) -> None:
             (tmp_path / name).write_text(text)
             continue
         for line in text.splitlines():
-            command = line.split("#")[0].strip()
+            command, _, told = line.partition("#")
+            command = command.strip()
             if command.startswith("make "):
                 # Running make from within the tests would run the tests; that the target exists is enough.
                 dry = subprocess.run(
@@ -34,7 +35,7 @@ def test_the_readmes_commands(tmp_path: Path) -> None:
                 command, shell=True, cwd=tmp_path, env={**os.environ, "PATH": path},
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
-            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+            assert done.returncode == ("exit 1" in told), f"{command}\n{done.stdout}\n{done.stderr}"
             ran.append(command)
     assert len(ran) >= 6
 

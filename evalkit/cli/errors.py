@@ -46,5 +46,5 @@ def one_line_errors() -> Iterator[None]:
         yield
     except _TOLD as error:
         raise UsageProblem(" ".join(str(error).split())) from None
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise UsageProblem(f"the run cannot be read: {error}") from None

@@ -1,10 +1,10 @@
-"""Progress: a bar on a terminal, plain lines elsewhere."""
+"""Progress and the time that remains: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -13,6 +13,43 @@ from evalkit.runs.run import Progress
 
 #: Seconds between plain lines.
 EVERY = 10.0
+#: Seconds before anything is said of the remaining time.
+EARLIEST = 2.0
+
+
+class Remaining:
+    """The time that a run still takes, from how fast it went since its first chunk was done.
+
+    What a resumed run had before and what an engine takes to start are no part of its speed. What is run
+    early is like what comes late (:meth:`~evalkit.runs.plan.Plan.spans`), so the mean over all of it is the
+    best guess.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._there: int | None = None
+        self._first: tuple[int, float] | None = None
+
+    def seconds(self, done: int, total: int) -> float | None:
+        """Seconds left; None where it is too early to say. The first call says what was there before."""
+        if self._there is None:
+            self._there = done
+        elif self._first is not None:
+            passed, ran = self._clock() - self._first[1], done - self._first[0]
+            return None if passed < EARLIEST or ran <= 0 else (total - done) * passed / ran
+        elif done > self._there:
+            self._first = done, self._clock()
+        return None
+
+
+def in_words(seconds: float) -> str:
+    """A span of time for people, in its two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 @contextmanager
@@ -28,23 +65,32 @@ def progress_of(total: int, *, quiet: bool) -> Iterator[Progress | None]:
 
 def _bar(total: int) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("episodes", total=total)
-        yield lambda done, _: bar.update(task, completed=done)
+        task = bar.add_task("episodes", total=total, left="")
+        remaining = Remaining()
+
+        def tell(done: int, total: int) -> None:
+            left = remaining.seconds(done, total)
+            bar.update(task, completed=done, left="" if left is None else f"about {in_words(left)} left")
+
+        yield tell
 
 
 def _lines() -> Progress:
     last = time.monotonic()
+    remaining = Remaining()
 
     def tell(done: int, total: int) -> None:
         nonlocal last
+        left = remaining.seconds(done, total)
         now = time.monotonic()
         if now - last >= EVERY:
             last = now
-            click.echo(f"{done} of {total} episodes", err=True)
+            words = "" if left is None else f", about {in_words(left)} left"
+            click.echo(f"{done} of {total} episodes{words}", err=True)
 
     return tell

@@ -50,10 +50,11 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     ``turns`` are model turns; ``nudges`` those since the last new effect, ``nudged`` those in all;
     ``resends``, ``cut_offs``, ``refusals``, ``faults`` are in a row. ``ran`` says that the calls of the
-    current turn were run. ``acted`` are the logical actions that succeeded. ``guard`` is what the loop guard
-    blocked for last. ``skips`` are the ids that the last finish skipped, ``excused`` says that it gave a
-    reason. ``folds`` are the strategy's memory. ``leaving`` is 1 when the user is gone after the next turn, 2
-    when that turn has come.
+    current turn were run. ``acted`` are the logical actions that succeeded and are not about one item;
+    ``touched`` are the items on which each tool of :attr:`Loop.acting` succeeded, empty where none has.
+    ``guard`` is what the loop guard blocked for last. ``skips`` are the ids that the last finish skipped,
+    ``excused`` says that it gave a reason. ``folds`` are the strategy's memory. ``leaving`` is 1 when the
+    user is gone after the next turn, 2 when that turn has come.
     """
 
     turns: int = 0
@@ -71,6 +72,7 @@ class State(msgspec.Struct, frozen=True, gc=False):
     excused: bool = False
     folds: tuple[Hashable, ...] = ()
     leaving: int = 0
+    touched: tuple[int, ...] = ()
 
 
 def start(strategy: Strategy, task: Task) -> State:
@@ -99,6 +101,7 @@ class Loop:
     """
 
     __slots__ = (
+        "acting",
         "asks_each_turn",
         "counts_turns",
         "folds",
@@ -125,6 +128,8 @@ class Loop:
         self.counts_turns = self.limits.turns is not None or strategy.random
         self.wants_reset = strategy.nudges is not None or strategy.loop_guard
         self.asks_each_turn = strategy.check == "each_tool_turn"
+        #: The tools that are not read-only, each with its place in ``State.touched``.
+        self.acting = acting_tools(task)
         #: What comes before the content is looked at, by the kind of turn.
         self.policies: dict[str, Callable[[Loop, State, View], Step]] = {
             kind: policy
@@ -136,6 +141,12 @@ class Loop:
             )
             if chosen != "as_content"
         }
+
+
+def acting_tools(task: Task) -> dict[str, int]:
+    """The tools whose success can be a new effect, each with its place in :attr:`State.touched`."""
+    names = [name for name, tool in task.tools.items() if not tool.read_only]
+    return {name: place for place, name in enumerate(names)}
 
 
 def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> Step:
@@ -171,7 +182,7 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
         folds = tuple(
             [fold.after_results(memory, ran, task) for fold, memory in zip(loop.folds, folds, strict=True)]
         )
-    nudges, acted, guard = state.nudges, state.acted, state.guard
+    nudges, acted, touched, guard = state.nudges, state.acted, state.touched, state.guard
     finish_seen, skips, excused = state.finish_seen, state.skips, state.excused
     for record in ran:
         tool = record.tool
@@ -183,8 +194,16 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
             if skips and tool.does:
                 done = task.names(record.item)
                 skips = tuple(name for name in skips if name not in done)
-            action = _action(record) if loop.wants_reset else ""
-            if action and action not in acted:
+            if not loop.wants_reset:
+                continue
+            item = record.item
+            if item and not item & (item - 1):
+                place = loop.acting[tool.name]
+                touched = touched or (0,) * len(loop.acting)
+                if not touched[place] & item:
+                    touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])
+                    nudges, guard = 0, None
+            elif (action := _action(record)) not in acted:
                 acted = acted | {action}
                 nudges, guard = 0, None
     return State(
@@ -203,6 +222,7 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
         excused,
         folds,
         state.leaving,
+        touched,
     )
 
 
@@ -232,7 +252,7 @@ def _skips(told: Finish | None) -> tuple[tuple[str, ...], bool]:
 
 
 def _action(record: Ran) -> str:
-    """The logical action of a call: tool and item, or tool and arguments where it names no item."""
+    """The logical action of a call: tool and items, or tool and arguments where it names no item."""
     if record.item and record.tool is not None:
         return f"{record.tool.name} {record.item}"
     return f"{record.call.tool} {record.call.arguments}"
@@ -285,6 +305,7 @@ def _counted(loop: Loop, state: State, turn: Turn) -> State:
         excused,
         folds,
         2 if state.leaving else 0,
+        state.touched,
     )
 
 

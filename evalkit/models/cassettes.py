@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -93,6 +93,45 @@ def _asked(method: str, url: str, clean: bytes | str | None) -> str:
     return f"{method} {clean_url(url)}\n{clean.decode() if isinstance(clean, bytes) else clean or ''}"
 
 
+class _Asked(msgspec.Struct):
+    method: str
+    uri: str
+    headers: dict[str, list[str]]
+    body: str | None = None
+
+
+class _Status(msgspec.Struct):
+    code: Annotated[int, msgspec.Meta(ge=0, le=999)]
+    message: str | None = None
+
+
+class _Body(msgspec.Struct):
+    string: str
+
+
+class _Answered(msgspec.Struct):
+    status: _Status
+    headers: dict[str, list[str]]
+    body: _Body
+
+
+class _Exchange(msgspec.Struct):
+    request: _Asked
+    response: _Answered
+
+
+class _Document(msgspec.Struct):
+    """What a cassette's file holds, as far as it is used."""
+
+    interactions: list[_Exchange]
+
+
+def _check_shape(file: Path) -> None:
+    """ValueError or OSError for a file that vcrpy would trip over, or take for an empty one."""
+    if file.exists():
+        msgspec.json.decode(file.read_bytes().decode(), type=_Document)
+
+
 class Tape:
     """The cassette of one scenario and seed, shared by the episodes that play or record it.
 
@@ -118,8 +157,9 @@ class Tape:
             before_record_response=self._clean_response,
         )
         try:
+            _check_shape(file)
             self._cassette._load()
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except Exception as error:  # vcrpy uses what stands in a file as it is
             raise CassetteError(f"{file}: is no cassette: {' '.join(str(error).split())[:200]}") from None
         if record:
             self._cassette.get_metadata("origin", msgspec.to_builtins(origin))

@@ -7,6 +7,8 @@ to each worker once, as a plugin, so that workers which join later have it too.
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -21,7 +23,7 @@ from evalkit.runs.plan import Plan
 from evalkit.runs.store import void_row
 
 if TYPE_CHECKING:
-    from distributed import Client, Future, LocalCluster
+    from distributed import Client, Future
 
     from evalkit.runs.on_worker import Finished
 
@@ -57,19 +59,27 @@ class Cluster:
         from distributed import Client
 
         with _quiet(), TemporaryDirectory(prefix="evalkit-dask-") as scratch:
-            local = None if self.address else _local_cluster(self.workers, scratch)
+            local = None if self.address else _LocalCluster(self.workers, scratch)
+            target = f"tcp://{self.address}" if local is None else local.cluster
+            client: Client | None = None
             try:
-                client = Client(local or f"tcp://{self.address}", timeout=PATIENCE, set_as_default=False)
-            except (OSError, ValueError) as error:
-                raise EngineError(f"no Dask scheduler answers at {self.address}: {_said(error)}") from None
-            try:
+                try:
+                    client = Client(target, timeout=PATIENCE, set_as_default=False)
+                except (OSError, ValueError) as error:
+                    raise EngineError(
+                        f"no Dask scheduler answers at {self.address}: {_said(error)}"
+                    ) from None
                 yield client
+            except BaseException:
+                if local is not None:
+                    local.stop()
+                raise
             finally:
                 with suppress(Exception):
-                    client.close(timeout=1)
+                    if client is not None:
+                        client.close(timeout=1)
                 if local is not None:
-                    with suppress(Exception):
-                        local.close(timeout=1)
+                    local.close()
 
 
 class _Session:
@@ -189,21 +199,52 @@ class _Session:
         future.add_done_callback(self._finished.put)
 
 
-def _local_cluster(workers: int, scratch: str) -> LocalCluster:
-    from distributed import LocalCluster
+class _LocalCluster:
+    """A cluster of processes on this machine."""
 
-    cluster = LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address=None,
-        local_directory=scratch,
-        silence_logs=logging.CRITICAL,
-        memory_limit=0,
-    )
-    # Workers that die too often are given up; this puts new ones in their place.
-    cluster.adapt(minimum=workers, maximum=workers)
-    return cluster
+    def __init__(self, workers: int, scratch: str) -> None:
+        from distributed import LocalCluster
+
+        self._others = set(multiprocessing.active_children())
+        with _deaf():
+            self.cluster = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                # A port that is free: the usual one may be another cluster's.
+                dashboard_address="127.0.0.1:0",
+                local_directory=scratch,
+                silence_logs=logging.CRITICAL,
+                memory_limit=0,
+            )
+        # Workers that die too often are given up; this puts new ones in their place.
+        self.cluster.adapt(minimum=workers, maximum=workers)
+
+    def stop(self) -> None:
+        """End the workers at once, whatever they are doing; a cluster that closes waits for them."""
+        for nanny in self.cluster.workers.values():
+            nanny.auto_restart = False
+        for process in set(multiprocessing.active_children()) - self._others:
+            process.kill()
+
+    def close(self) -> None:
+        """Close it within about a second; what is left of it is killed, or Dask waits for it at the end."""
+        with suppress(Exception):
+            self.cluster.close(timeout=1)
+        if set(multiprocessing.active_children()) - self._others:
+            self.stop()
+            with suppress(Exception):
+                self.cluster.close(timeout=1)
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Threads and processes begun in here, and theirs, do not hear Ctrl-C: it is for this process alone."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

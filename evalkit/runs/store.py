@@ -149,12 +149,13 @@ class Store:
                 (found,) = base.execute("pragma quick_check(1)").fetchone()
                 if found != "ok":
                     raise RunError(f"{folder}: the run is damaged: {' '.join(str(found).split())}")
-        except (sqlite3.Error, RunError) as error:
+        # What SQLite says of a damaged file may quote it, and then is no text.
+        except (sqlite3.Error, UnicodeDecodeError, RunError) as error:
             if base is not None:
                 base.close()
             if isinstance(error, RunError):
                 raise
-            raise RunError(f"{folder}: the run cannot be read: {error}") from None
+            raise RunError(f"{folder}: the run cannot be read: {' '.join(str(error).split())}") from None
         return cls(folder, base, recipe)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
@@ -167,7 +168,7 @@ class Store:
             with self.base:
                 self.base.execute("begin immediate")
                 self.base.executemany(f"insert or ignore into episode values ({marks})", rows)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreLost(f"{self.folder}: cannot be written: {error}") from None
 
     def finished(self) -> Ranges:
@@ -226,7 +227,7 @@ def _is_empty(file: Path) -> bool:
             return not list(base.execute("select 1 from sqlite_master limit 1"))
         finally:
             base.close()
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError):
         return False
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from evalkit.harnesses.records import Kept
+from evalkit.harnesses.records import Exchange, Kept
 
 FOLDER = "traces"
+#: Bytes of a record, unpacked, at most.
+LARGEST = 256 * 1024 * 1024
 
 
 def trace_file(folder: Path, cell: int) -> Path:
@@ -25,6 +29,22 @@ def keep_trace(folder: Path, cell: int, kept: Kept) -> None:
 
 
 def read_trace(folder: Path, cell: int) -> Kept | None:
-    """The record of a foreign episode; None where none is kept."""
+    """The record of a foreign episode; None where none is kept, or what is there is no whole record."""
     file = trace_file(folder, cell)
-    return msgspec.json.decode(gzip.decompress(file.read_bytes()), type=Kept) if file.is_file() else None
+    if not file.is_file():
+        return None
+    with suppress(OSError, EOFError, zlib.error, msgspec.DecodeError, RecursionError):
+        with gzip.open(file) as stream:
+            data = stream.read(LARGEST + 1)
+        if len(data) <= LARGEST:
+            kept = msgspec.json.decode(data, type=Kept)
+            return kept if all(map(_is_whole, kept.exchanges)) else None
+    return None
+
+
+def _is_whole(exchange: Exchange) -> bool:
+    """Whether all that a transcript shows of an exchange is there."""
+    blocks = all(isinstance(block.get(name), str) for block in exchange.blocks for name in ("kind", "text"))
+    return blocks and all(
+        isinstance(result.get("text"), str) and "error" in result for result in exchange.results
+    )

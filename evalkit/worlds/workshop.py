@@ -34,7 +34,8 @@ def workshop() -> Iterator[tuple[Path, Path]]:
         yield folder, scratch
     finally:
         remove(base)
-        os.unlink(lock)
+        # Whoever cleans temporary files may have taken it.
+        Path(lock).unlink(missing_ok=True)
         os.close(handle)
 
 

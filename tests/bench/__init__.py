@@ -1,1 +1,1 @@
-"""Benchmarks: ratios measured in one run. ``make bench`` prints them."""
+"""Benchmarks: ratios measured in one run. ``make bench`` writes them to ``reports/bench/``."""

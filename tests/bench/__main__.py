@@ -1,84 +1,105 @@
-"""Prints turns per CPU-second of evalkit and of the bare loop, in one run, for several lengths."""
+"""Measures, and writes ``reports/bench/``: all sections, or those named (``python -m tests.bench wire``)."""
 
 from __future__ import annotations
 
-import tempfile
+import json
+import os
+import platform
+import sys
 import time
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from evalkit.runs.plan import make_plan
-from evalkit.runs.run import run_plan
-from evalkit.runs.store import Store
-from evalkit.scenarios.loader import load_text
-from tests.bench import bare
+import msgspec
 
-LENGTHS = (8, 32, 128, 512)
-STRATEGIES = ("silence", "acceptance", "gate")
-TURNS = 24_000
-ROUNDS = 5
+from evalkit import __version__
+from tests.bench import estimate
 
-
-def scenario_text(turns: int) -> str:
-    """A scenario of so many turns with a choice in it, so that every seed is an episode."""
-    items = ", ".join(f"item-{number}" for number in range(turns - 2))
-    return f"""
-scenario: bench-{turns}
-family: bench
-task: {{prompt: Do every item., done_when: Every item is done.}}
-limits: {{turns: 1000}}
-world: {{kind: items, items: [{items}]}}
-model:
-  - call: list_items
-  - work: rest
-  - either: [{{p: 0.5, do: [{{say: All is done., claim: done}}]}}]
-  - say: All is done.
-    claim: done
-"""
-
-
-def rate(work: Callable[[], int]) -> float:
-    """Turns per CPU-second."""
-    start = time.process_time()
-    turns = work()
-    return turns / (time.process_time() - start)
-
-
-def evalkit_turns(turns: int, strategy: str, folder: Path) -> int:
-    """Run episodes through plan, loop, scoring and store in this process; the model turns."""
-    scenarios = load_text(scenario_text(turns))
-    # Long scripts cannot end within the presets' own 40 turns.
-    plan = make_plan(scenarios, {}, (strategy,), max(1, TURNS // turns))
-    plan.strategies[0] = plan.strategies[0].but(max_turns=None)
-    store = Store.create(folder, plan.recipe)
-    run_plan(plan, store, 1)
-    (total,) = next(store.rows("select sum(turns) from episode where correct"))
-    store.close()
-    return int(total)
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "bench"
+#: Section (a module of this package with ``measure`` and ``markdown``): its heading.
+SECTIONS = {
+    "loops": "The same agent task in evalkit, a bare loop and three frameworks",
+    "growth_turns": "Growth with the turns of an episode",
+    "growth_episodes": "Growth with the episodes of a run",
+    "long_run": "One command: 10² to 10⁶ episodes",
+    "engines": "Engines",
+    "wire": "The wire",
+    "transcripts": "Reading recordings",
+    "worker": "The durable worker",
+}
 
 
 def main() -> None:
-    """Print the table."""
-    print("turns per CPU-second, one process, best of", ROUNDS)
-    print(
-        f"{'turns':>6} {'bare loop':>12}" + "".join(f"{name:>14}" for name in STRATEGIES) + "   bare / gate"
-    )
-    with tempfile.TemporaryDirectory() as temp:
-        number = 0
-        for turns in LENGTHS:
-            best: dict[str, float] = {}
-            for _ in range(ROUNDS):
-                count = max(1, TURNS // turns)
-                with (Path(temp) / "bare.jsonl").open("w") as out:
-                    figure = rate(lambda: bare.run(count, turns, out))  # noqa: B023
-                best["bare"] = max(best.get("bare", 0), figure)
-                for name in STRATEGIES:
-                    number += 1
-                    folder = Path(temp) / str(number)
-                    figure = rate(lambda: evalkit_turns(turns, name, folder))  # noqa: B023
-                    best[name] = max(best.get(name, 0), figure)
-            line = f"{turns:>6} {best['bare']:>12,.0f}" + "".join(f"{best[n]:>14,.0f}" for n in STRATEGIES)
-            print(f"{line}   {best['bare'] / best['gate']:>6.1f}", flush=True)
+    """Measure what is asked for and write the page from all that was measured."""
+    chosen = sys.argv[1:] or list(SECTIONS)
+    unknown = [name for name in chosen if name not in SECTIONS]
+    if unknown:
+        raise SystemExit(f"unknown section {unknown[0]!r}; known: {', '.join(SECTIONS)}")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    file = FOLDER / "bench.json"
+    for name in chosen:
+        print(f"measuring: {SECTIONS[name]}", file=sys.stderr, flush=True)
+        measured = {
+            **_about(),
+            "figures": msgspec.to_builtins(import_module(f"tests.bench.{name}").measure()),
+        }
+        sections: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+        sections = _rounded({**sections, name: measured})
+        file.write_text(json.dumps(sections, indent=1) + "\n")
+        (FOLDER / "README.md").write_text("\n".join(_page(sections)) + "\n")
+    print(f"wrote {FOLDER / 'README.md'}")
+
+
+def _about() -> dict[str, Any]:
+    """Where and when; ``load`` is how many processes wanted a core in the minute before."""
+    return {
+        "evalkit": __version__,
+        "python": platform.python_version(),
+        "machine": _processor(),
+        "cores": os.cpu_count(),
+        "measured": time.strftime("%Y-%m-%d", time.gmtime()),
+        "load": os.getloadavg()[0],
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _rounded(value: Any) -> Any:
+    """Figures to four places that count."""
+    if isinstance(value, float):
+        return float(f"{value:.4g}")
+    if isinstance(value, dict):
+        return {name: _rounded(inner) for name, inner in value.items()}
+    return [_rounded(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _page(sections: dict[str, Any]) -> list[str]:
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made by `make bench`; one section alone by `python -m tests.bench SECTION`. The figures are in "
+        "`bench.json`. Read the ratios: each is of figures from one run on one machine.",
+    ]
+    for name, heading in SECTIONS.items():
+        if name not in sections:
+            continue
+        section = sections[name]
+        load = f"{section['load']:.1f} processes wanting a core when it began"
+        machine = f"{section['cores']} cores of {section['machine']}, Python {section['python']}"
+        lines += ["", f"## {heading}", "", f"Section `{name}`, {section['measured']}: {machine}, {load}.", ""]
+        lines += import_module(f"tests.bench.{name}").markdown(section["figures"])
+    told = estimate.markdown(sections)
+    if told:
+        lines += ["", "## 10⁹ episodes", "", *told]
+    return lines
 
 
 if __name__ == "__main__":

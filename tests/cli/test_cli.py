@@ -62,6 +62,16 @@ def test_show_tells_the_episode_turn_by_turn(here: Path) -> None:
     assert "fell for: say (claim partial) at 2" in silent
 
 
+def test_show_tells_what_the_worker_did(here: Path) -> None:
+    scenario = "worker-killed-after-a-posting"
+    run = call("run", scenario, "--harness", "worker:gate", "--out", "worker", "--no-charts")
+    assert run.exit_code == 0, run.output
+    shown = call("show", "worker", "0")
+    assert shown.exit_code == 0, shown.output
+    assert "The worker is killed; another goes on from its record." in shown.output
+    assert "ended done" in shown.output
+
+
 def test_report_writes_the_same_files_again(here: Path) -> None:
     call("run", EXAMPLE, "-s", "gate", "--out", "r", "--no-charts")
     before = {file.name: file.read_bytes() for file in (here / "r").glob("*.[cjm][sd]*")}

@@ -242,6 +242,29 @@ def test_a_torn_cassette_is_named_and_saving_is_atomic(tmp_path: Path) -> None:
         tape(tmp_path, record=False)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"version": 1, "interactions": [{}]}',
+        b'{"version": 1, "interactions": [{"request": {"method": 1, "uri": 2}, "response": {}}]}',
+        b'{"version": 1, "interactions": 7}',
+        b"[" * 20_000,
+        b'{"version": 1, "interactions": [], "x": "\xa4"}',
+        b"",
+    ],
+)
+def test_what_is_no_cassette_is_neither_replayed_nor_recorded_over(
+    tmp_path: Path, content: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "t.json").write_bytes(content)
+    for record in (False, True):
+        with pytest.raises(CassetteError, match=r"t\.json: is no cassette") as caught:
+            tape(tmp_path, record=record)
+        assert len(str(caught.value).splitlines()) == 1
+    assert (tmp_path / "t.json").read_bytes() == content
+    assert caplog.text == ""
+
+
 def test_a_cassette_says_where_it_comes_from(tmp_path: Path) -> None:
     write_origin(tmp_path, ORIGIN)
     assert read_origin(tmp_path) == ORIGIN

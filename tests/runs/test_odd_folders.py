@@ -127,6 +127,17 @@ def test_no_flipped_bytes_make_a_traceback(whole: Path, tmp_path: Path, seed: in
         ends_well(call(whole, folder, *arguments))
 
 
+def test_a_schema_that_is_no_text_is_told_in_one_line(whole: Path, tmp_path: Path) -> None:
+    folder = copied(whole, tmp_path)
+    data = (folder / FILE).read_bytes()
+    assert b"CREATE TABLE meta" in data
+    (folder / FILE).write_bytes(data.replace(b"CREATE TABLE meta", b"CRE\x9dTE TABLE meta"))
+    with pytest.raises(RunError, match="the run cannot be read"):
+        Store.open(folder, write=True)
+    for arguments in COMMANDS:
+        ends_well(call(whole, folder, *arguments))
+
+
 def test_what_is_no_database_is_no_run(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(RunError, match="is no run folder"):

@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -78,6 +79,19 @@ def test_a_kept_plan_loads_again(tmp_path: Path) -> None:
     again = Store.open(tmp_path, write=False)
     assert plan_from(again.recipe).recipe.id == made.recipe.id
     assert changes_since(again.recipe) == []
+
+
+def test_a_changed_version_strategy_or_scenario_is_noticed(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(TEXT)
+    made = make_plan(load_text(TEXT, str(file)), {str(file): TEXT}, ("gate",), 1).recipe
+    assert changes_since(made) == []
+    older = msgspec.structs.replace(made, evalkit="0.0.1", strategies={"gate": "another"})
+    file.write_text(TEXT + "\n")
+    version, scenario, strategy = changes_since(older)
+    assert version.startswith("the run was made by evalkit 0.0.1, this is ")
+    assert scenario.startswith(f"changed since: {file}; ")
+    assert strategy == "strategy 'gate' has changed since"
 
 
 MARKER = "EVALKIT_TEST_MARKER"

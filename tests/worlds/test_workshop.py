@@ -52,6 +52,15 @@ def test_it_is_gone_after_an_error(place: Path) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_its_lock_may_be_gone_already(place: Path) -> None:
+    handles = len(os.listdir("/proc/self/fd"))
+    with workshop() as (folder, _):
+        Path(f"{folder.parent}.lock").unlink()
+    assert list(place.iterdir()) == []
+    assert len(os.listdir("/proc/self/fd")) == handles
+
+
 def test_what_a_killed_process_left_is_swept_and_nothing_else(place: Path) -> None:
     killed, living = holder(), holder()
     assert killed.stdout is not None

@@ -90,7 +90,7 @@ def sdk_rate(server: Server, dialect: Dialect, *, streamed: bool, times: int = 6
     return rate(ask, times)
 
 
-def server_rates() -> dict[str, float]:
+def measure() -> dict[str, float]:
     """Requests per second by dialect, mode and client."""
     found: dict[str, float] = {}
     with Server() as server:
@@ -102,14 +102,15 @@ def server_rates() -> dict[str, float]:
     return found
 
 
-def print_rates() -> None:
-    """Print the rates, and each SDK's as a share of the raw client's."""
-    rates = server_rates()
-    print(f"{'dialect':<22}{'raw req/s':>12}{'SDK req/s':>12}{'SDK/raw':>10}")
+def markdown(rates: dict[str, float]) -> list[str]:
+    """The rates, and each SDK's as a share of the raw client's."""
+    lines = [
+        "Requests per second of wall time to the local server, best of three rounds.",
+        "",
+        "| dialect | raw client | SDK | SDK / raw |",
+        "| --- | ---: | ---: | ---: |",
+    ]
     for name in [key.removesuffix(" raw") for key in rates if key.endswith(" raw")]:
         raw, sdk = rates[f"{name} raw"], rates[f"{name} sdk"]
-        print(f"{name:<22}{raw:>12.0f}{sdk:>12.0f}{sdk / raw:>10.2f}")
-
-
-if __name__ == "__main__":
-    print_rates()
+        lines.append(f"| {name} | {raw:,.0f} | {sdk:,.0f} | {sdk / raw:.2f} |")
+    return lines

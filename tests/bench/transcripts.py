@@ -92,13 +92,18 @@ def measure() -> dict[str, dict[str, float]]:
     return table
 
 
-def main() -> None:
-    """Print the table."""
-    print(f"reading recordings, MB of file per CPU-second, {MEGABYTES} MB files, best of {ROUNDS}")
-    for name, row in measure().items():
-        cells = "  ".join(f"{label} {value:.1f}" for label, value in row.items())
-        print(f"{name:<6} {cells}  (reading at {row['read'] / row['json.loads']:.2f} of json.loads)")
-
-
-if __name__ == "__main__":
-    main()
+def markdown(table: dict[str, dict[str, float]]) -> list[str]:
+    """The table."""
+    lines = [
+        f"MB of a recording file for each CPU-second, {MEGABYTES} MB files, best of {ROUNDS}.",
+        "",
+        "| file | `json.loads` | read | of `json.loads` | read and judge | peak MB of reading |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, row in table.items():
+        share = row["read"] / row["json.loads"]
+        lines.append(
+            f"| {name} | {row['json.loads']:.1f} | {row['read']:.1f} | {share:.2f} "
+            f"| {row['read and judge']:.1f} | {row['peak MB']:.1f} |"
+        )
+    return lines

@@ -1,7 +1,7 @@
 """Tasks per second of the durable worker, and whether a task costs more where the queue is longer.
 
 Each task is five turns of a scripted model: the list, three items, the claim; 18 commits. ``make bench``
-prints the table.
+makes the table.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from evalkit.worker.store import Durability, SqlStore, open_store
 from evalkit.worker.worker import Worker
 from tests.worker.places import loaded
 
+DURABILITIES: tuple[Durability, ...] = ("normal", "full")
 QUEUES = (100, 1_000, 10_000)
 #: Tasks worked on while the queue is that long.
 SAMPLE = 100
@@ -75,20 +76,32 @@ def measured(queue: int, durability: Durability, *, all_of_it: bool) -> dict[str
         return figures
 
 
-def main() -> None:
-    """Print the tables."""
-    print("worker: tasks of 5 turns and 18 commits each, one process, SQLite")
-    print(f"{'commit':>8} {'queue':>7} {'added/s':>9} {'tasks/s':>9} {'CPU ms a task':>14}")
-    for durability in ("normal", "full"):
+def measure() -> dict[str, dict[str, Any]]:
+    """Figures by durability and length of the queue."""
+    return {
+        f"{durability} {queue}": measured(
+            queue, durability, all_of_it=durability == "normal" and queue == QUEUES[-1]
+        )
+        for durability in DURABILITIES
+        for queue in QUEUES
+    }
+
+
+def markdown(table: dict[str, dict[str, Any]]) -> list[str]:
+    """The table."""
+    lines = [
+        "Tasks of 5 turns and 18 commits each, one process, SQLite.",
+        "",
+        "| commit | queue | added/s | tasks/s | CPU ms a task |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    said = []
+    for durability in DURABILITIES:
         for queue in QUEUES:
-            whole = durability == "normal" and queue == QUEUES[-1]
-            figures = measured(queue, durability, all_of_it=whole)
-            line = f"{durability:>8} {queue:>7,} {figures['add']:>9,.0f} {figures['wall']:>9,.0f}"
-            print(f"{line} {1000 * figures['cpu']:>14.2f}", flush=True)
-            if whole:
-                last = f"to the last of {queue:,}: {figures['all']:,.0f} tasks/s"
-                print(f"{'':>8} {last}, {1000 * figures['last']:.2f} CPU ms a task")
-
-
-if __name__ == "__main__":
-    main()
+            row = table[f"{durability} {queue}"]
+            cells = f"{queue:,} | {row['add']:,.0f} | {row['wall']:,.0f} | {1000 * row['cpu']:.2f}"
+            lines.append(f"| {durability} | {cells} |")
+            if "all" in row:
+                last = f"{row['all']:,.0f} tasks/s, {1000 * row['last']:.2f} CPU ms a task"
+                said.append(f"To the last of {queue:,}: {last}.")
+    return [*lines, "", *said]
