@@ -25,6 +25,7 @@ SECTIONS = {
     "long_run": "One command: 10² to 10⁶ episodes",
     "engines": "Engines",
     "wire": "The wire",
+    "replay": "Replay",
     "transcripts": "Reading recordings",
     "worker": "The durable worker",
 }
