@@ -197,8 +197,9 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
             if not loop.wants_reset:
                 continue
             item = record.item
-            if item and not item & (item - 1):
-                place = loop.acting[tool.name]
+            # The tools of a recording are not the task's: no task was given.
+            place = loop.acting.get(tool.name)
+            if place is not None and item and not item & (item - 1):
                 touched = touched or (0,) * len(loop.acting)
                 if not touched[place] & item:
                     touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])

@@ -62,6 +62,8 @@ COLUMNS: tuple[str, ...] = (
     "final_stop",
 )
 
+_TEXTS = ("ending", "native", "truth", "causes", "stops", "note", "final_stop")
+
 _DDL = f"""
 create table meta (name text primary key, value text not null) without rowid;
 create table scenario
@@ -149,6 +151,7 @@ class Store:
                 (found,) = base.execute("pragma quick_check(1)").fetchone()
                 if found != "ok":
                     raise RunError(f"{folder}: the run is damaged: {' '.join(str(found).split())}")
+            _check_values(folder, base, recipe)
         # What SQLite says of a damaged file may quote it, and then is no text.
         except (sqlite3.Error, UnicodeDecodeError, RunError) as error:
             if base is not None:
@@ -217,6 +220,21 @@ def _read_recipe(folder: Path, base: sqlite3.Connection) -> Recipe:
         if found != len(planned):
             raise RunError(f"{folder}: the run is damaged: {found} rows of {table}, {len(planned)} planned")
     return recipe
+
+
+def _check_values(folder: Path, base: sqlite3.Connection, recipe: Recipe) -> None:
+    """SQLite itself sees no harm in a number where a text was written. RunError for such a row."""
+    others = [name for name in COLUMNS if name not in _TEXTS]
+    wrong = " or ".join(
+        [
+            f"scenario not between 0 and {len(recipe.entries) - 1}",
+            f"contender not between 0 and {len(recipe.contenders) - 1}",
+            *(f"typeof({name}) <> 'text'" for name in _TEXTS),
+            *(f"typeof({name}) not in ('integer', 'null')" for name in others),
+        ]
+    )
+    for (cell,) in base.execute(f"select cell from episode where {wrong} limit 1"):
+        raise RunError(f"{folder}: the run is damaged: cell {cell} holds what no episode does")
 
 
 def _is_empty(file: Path) -> bool:

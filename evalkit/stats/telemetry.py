@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.runs.store import Store
+from evalkit.runs.store import RunError, Store
 
 #: Stop reasons of a turn that was cut off.
 TRUNCATED = ("max_tokens", "context_window")
@@ -39,6 +39,8 @@ def stops_by_family(store: Store) -> list[dict[str, Any]]:
     for contender, family, text, episodes in store.rows(query):
         for part in text.split(" "):
             reason, _, count = part.rpartition(":")
+            if not count.isdecimal():
+                raise RunError(f"{store.folder}: the run is damaged: {part[:40]!r} counts no stop reason")
             for name in ("all", family):
                 stops = rows[contender, name]["stops"]
                 stops[reason] = stops.get(reason, 0) + int(count) * episodes
