@@ -36,6 +36,13 @@ def fresh(folder: str, seeds: int = SEEDS) -> list[str]:
 
 def begin(arguments: list[str], cwd: Path, limit: Callable[[], None] | None = None) -> subprocess.Popen[str]:
     """Start a run in a process group of its own, as a terminal does."""
+
+    def before() -> None:
+        # A test run in the background of a script has been told to ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if limit is not None:
+            limit()
+
     return subprocess.Popen(
         arguments,
         cwd=cwd,
@@ -43,7 +50,7 @@ def begin(arguments: list[str], cwd: Path, limit: Callable[[], None] | None = No
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=limit,
+        preexec_fn=before,
     )
 
 
