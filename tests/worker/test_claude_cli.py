@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evalkit.core.tasks import Offered
-from evalkit.harnesses.environment import environment_of
+from evalkit.harnesses.environment import set_up
 from evalkit.harnesses.find import find_harness
 from evalkit.wire.episode import Episode
 from evalkit.wire.server import Server
@@ -38,8 +38,8 @@ LOOK = bash("ls")
 
 @pytest.fixture(scope="module")
 def cli() -> Path:
-    """The CLI that the harness's pinned package brings."""
-    library = environment_of(find_harness("claude-agent-sdk")).python.parent.parent / "lib"
+    """The CLI that the harness's pinned package brings; set up on first use."""
+    library = set_up(find_harness("claude-agent-sdk"), print).python.parent.parent / "lib"
     (found,) = library.glob("python*/site-packages/claude_agent_sdk/_bundled/claude")
     return found
 
