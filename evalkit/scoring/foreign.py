@@ -32,7 +32,7 @@ from evalkit.wire.tool_names import ToolNames
 #: Stalls of a script last so much of what they say: a client notices them all the same.
 STALL_SCALE = 0.02
 #: Model names that clients of the dialects know.
-MODELS: dict[Dialect, str] = {"anthropic": "claude-sonnet-4-5", "responses": "gpt-5", "chat": "gpt-5"}
+MODELS: dict[Dialect, str] = {"anthropic": "claude-sonnet-4-6", "responses": "gpt-5", "chat": "gpt-5"}
 
 
 class Contract(msgspec.Struct, frozen=True):
