@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import click
 
@@ -64,17 +62,13 @@ def _packages() -> int:
 
 
 def _programs() -> int:
+    from evalkit.harnesses.environment import find_program
+
     click.echo("programs")
     return sum(
-        _line(name, "found" if _finds(name) else None, use, remedy)
+        _line(name, "found" if find_program(name) else None, use, remedy)
         for name, (use, remedy) in PROGRAMS.items()
     )
-
-
-def _finds(program: str) -> bool:
-    """Whether a program is on the path or beside this Python, where a virtual environment has its own."""
-    beside = str(Path(sys.executable).parent)
-    return bool(shutil.which(program) or shutil.which(program, path=beside))
 
 
 def _library() -> None:

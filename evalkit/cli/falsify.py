@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from evalkit.cli.counterexamples import (
+    different,
+    line_now_and_then,
+    save_scenarios,
+    shortened,
+    tell_saved,
+)
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.setting_up import set_up_all
 from evalkit.harnesses.find import find_harness
@@ -21,10 +27,6 @@ if TYPE_CHECKING:
 
 #: Where findings are kept; ``.hypothesis`` is where Hypothesis keeps its own.
 DATABASE = Path(".hypothesis") / "evalkit"
-#: Seconds between plain lines of progress.
-EVERY = 10.0
-#: Lines of a transcript that are shown; of longer ones the middle is left out.
-LINES = 60
 
 
 @click.command()
@@ -126,7 +128,7 @@ def command(
         except (HarnessFailed, NoSuchMove) as error:
             raise UsageProblem(str(error)) from None
     if save is not None:
-        _save(falsified, save)
+        save_scenarios(falsified.results, save)
     if as_json:
         click.echo(_json(falsified))
     else:
@@ -149,7 +151,7 @@ def _show(falsified: Falsified, called: str, save: Path | None) -> None:
     for result in falsified.results:
         name = result.property.replace("_", " ")
         click.echo(f"  {name:<{width}}  {_answer(result, falsified.searched)}")
-    for counterexample, names in _different(falsified):
+    for counterexample, names in different(falsified.results):
         click.echo(f"\nrefuted: {', '.join(name.replace('_', ' ') for name in names)}")
         for number, move in enumerate(counterexample.moves, 1):
             click.echo(f"  {number}. the model {move}")
@@ -157,9 +159,8 @@ def _show(falsified: Falsified, called: str, save: Path | None) -> None:
             click.echo("  the model does all of the work and says so")
         click.echo(_transcript(falsified, names[0], counterexample))
     if save is not None:
-        refuted = not falsified.holds
-        click.echo(f"saved {save}" if refuted else f"nothing is refuted, so {save} was not written", err=True)
-        if refuted:
+        tell_saved(save, refuted=not falsified.holds)
+        if not falsified.holds:
             click.echo(f"run again: evalkit run {save} --harness {called}", err=True)
 
 
@@ -175,33 +176,12 @@ def _answer(result: Looked, searched: int) -> str:
     return f"refuted by {count} move{'' if count == 1 else 's'}: {where}{small}{how}"
 
 
-def _different(falsified: Falsified) -> list[tuple[Counterexample, list[str]]]:
-    """The different counterexamples, each with the properties that it refutes."""
-    found: dict[tuple[str, ...], tuple[Counterexample, list[str]]] = {}
-    for result in falsified.results:
-        shown = result.counterexample
-        if shown is not None:
-            found.setdefault(shown.moves, (shown, []))[1].append(result.property)
-    return list(found.values())
-
-
 def _transcript(falsified: Falsified, name: str, counterexample: Counterexample) -> str:
     from evalkit.reports.kept import episode_figures, kept_text
 
     kept, episode = falsified.transcripts[name]
     scenario, items = counterexample.document["scenario"], falsified.setting.items
-    lines = kept_text(kept, scenario, items, episode_figures(episode)).splitlines()
-    if len(lines) > LINES:
-        cut = len(lines) - LINES
-        lines[LINES // 2 : LINES // 2 + cut] = [f"       … {cut} lines more of the same kind …"]
-    return "\n".join(lines)
-
-
-def _save(falsified: Falsified, path: Path) -> None:
-    texts = [result.counterexample.text for result in falsified.results if result.counterexample is not None]
-    if texts:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("---\n".join(texts), encoding="utf-8")
+    return shortened(kept_text(kept, scenario, items, episode_figures(episode)))
 
 
 def _json(falsified: Falsified) -> str:
@@ -216,16 +196,9 @@ def _json(falsified: Falsified) -> str:
 
 
 def _progress(name: str) -> Progress:
-    terminal = sys.stderr.isatty()
-    last = time.monotonic()
+    say = line_now_and_then()
 
     def tell(looked_at: str, runs: int, refuted: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < (0.2 if terminal else EVERY):
-            return
-        last = now
-        line = f"{name}, {looked_at.replace('_', ' ')}: {runs} runs, {refuted} refuted"
-        click.echo(f"\r{line:<79}\r" if terminal else line, nl=not terminal, err=True)
+        say(lambda: f"{name}, {looked_at.replace('_', ' ')}: {runs} runs, {refuted} refuted")
 
     return tell

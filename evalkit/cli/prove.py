@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalkit.cli.counterexamples import (
+    different,
+    line_now_and_then,
+    save_scenarios,
+    shortened,
+    tell_saved,
+)
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.strategies.library import find_strategy
 
@@ -16,11 +22,6 @@ if TYPE_CHECKING:
     from evalkit.search.counterexample import Counterexample
     from evalkit.search.prove import Progress, Proof, Result
     from evalkit.strategies.strategy import Strategy
-
-#: Seconds between plain lines of progress.
-EVERY = 10.0
-#: Lines of a transcript that are shown; of longer ones the middle is left out.
-LINES = 60
 
 
 @click.command()
@@ -86,7 +87,7 @@ def command(
     except StrategyFailed as error:
         raise UsageProblem(f"strategy {strategy!r} failed {' '.join(str(error).split())}") from None
     if save is not None:
-        _save(proof, save)
+        save_scenarios(proof.results, save)
     if as_json:
         click.echo(_json([proof]))
     else:
@@ -107,14 +108,13 @@ def _show(proof: Proof, strategy: Strategy, save: Path | None) -> None:
     width = max(len(result.property) for result in proof.results)
     for result in proof.results:
         click.echo(f"  {result.property.replace('_', ' '):<{width}}  {_answer(result)}")
-    for counterexample, names in _different(proof):
-        click.echo(f"\nrefuted: {', '.join(names)}")
+    for counterexample, names in different(proof.results):
+        click.echo(f"\nrefuted: {', '.join(name.replace('_', ' ') for name in names)}")
         for number, move in enumerate(counterexample.moves, 1):
             click.echo(f"  {number}. the model {move}")
         click.echo(_transcript(counterexample, strategy))
     if save is not None:
-        refuted = not proof.holds
-        click.echo(f"saved {save}" if refuted else f"nothing is refuted, so {save} was not written", err=True)
+        tell_saved(save, refuted=not proof.holds)
 
 
 def _answer(result: Result) -> str:
@@ -130,31 +130,10 @@ def _answer(result: Result) -> str:
     )
 
 
-def _different(proof: Proof) -> list[tuple[Counterexample, list[str]]]:
-    """The different counterexamples, each with the properties that it refutes."""
-    found: dict[tuple[str, ...], tuple[Counterexample, list[str]]] = {}
-    for result in proof.results:
-        shown = result.counterexample
-        if shown is not None:
-            found.setdefault(shown.moves, (shown, []))[1].append(result.property.replace("_", " "))
-    return list(found.values())
-
-
 def _transcript(counterexample: Counterexample, strategy: Strategy) -> str:
     from evalkit.reports.transcript import replay, transcript_text
 
-    lines = transcript_text(replay(counterexample.scenario, strategy, counterexample.seed)).splitlines()
-    if len(lines) > LINES:
-        cut = len(lines) - LINES
-        lines[LINES // 2 : LINES // 2 + cut] = [f"       … {cut} lines more of the same kind …"]
-    return "\n".join(lines)
-
-
-def _save(proof: Proof, path: Path) -> None:
-    texts = [result.counterexample.text for result in proof.results if result.counterexample is not None]
-    if texts:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("---\n".join(texts), encoding="utf-8")
+    return shortened(transcript_text(replay(counterexample.scenario, strategy, counterexample.seed)))
 
 
 def _show_all(proofs: list[Proof], save: Path | None, as_json: bool) -> None:
@@ -182,16 +161,9 @@ def _json(proofs: list[Proof]) -> str:
 def _progress(name: str, quiet: bool) -> Progress | None:
     if quiet:
         return None
-    terminal = sys.stderr.isatty()
-    last = time.monotonic()
+    say = line_now_and_then()
 
     def tell(group: str, states: int, transitions: int, depth: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if not terminal and now - last < EVERY:
-            return
-        last = now
-        line = f"{name}, {group}: {states:,} states, {transitions:,} transitions, depth {depth}"
-        click.echo(f"\r{line:<79}\r" if terminal else line, nl=not terminal, err=True)
+        say(lambda: f"{name}, {group}: {states:,} states, {transitions:,} transitions, depth {depth}")
 
     return tell

@@ -48,6 +48,11 @@ def cache_folder() -> Path:
     return Path(base) / "evalkit" / "harnesses"
 
 
+def find_program(name: str) -> str | None:
+    """A program on the path or beside this Python, where a virtual environment has its own."""
+    return shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+
+
 def needs_setup(harness: Harness) -> bool:
     """Whether the harness has an environment of its own."""
     setup = harness.manifest.setup
@@ -112,7 +117,7 @@ def set_up(harness: Harness, say: Say) -> Environment:
 def _make(harness: Harness, folder: Path, say: Say) -> None:
     setup, name = harness.manifest.setup, harness.manifest.name
     if setup.python:
-        uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+        uv = find_program("uv")
         if uv is None:
             raise SetupError(f"{name}: uv is not installed: pip install uv")
         python = str(folder / "python")
