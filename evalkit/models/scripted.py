@@ -14,7 +14,7 @@ from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, freshen
 from evalkit.scenarios.moves import Reply
 from evalkit.scenarios.player import Player, PlayerState
-from evalkit.worlds import World
+from evalkit.worlds import Outcome, World, action_of
 
 #: The harness's own tools, which no world answers.
 OWN_TOOLS = frozenset((FINISH_TOOL, CHECKLIST_TOOL))
@@ -63,6 +63,8 @@ class Stage:
         self.stall_s = 0.0
         #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
         self.crashes = False
+        #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
+        self.careful = False
         #: A crash that is due when so many more calls have run.
         self._crash_after: int | None = None
         self._first = True
@@ -248,7 +250,10 @@ class Stage:
             elif call not in turn.calls:
                 self.trace.orphan_calls += 1
         arguments = call.arguments if key is None else _keyed(call.arguments, key)
-        if self._arms or call.tool == DELEGATE_TOOL:
+        known = self._recorded(call.tool, arguments) if self.careful else None
+        if known is not None:
+            text, error = known.text, known.error
+        elif self._arms or call.tool == DELEGATE_TOOL:
             text, error = self._scripted(call, arguments)
         else:
             text, error = self._perform(call.tool, arguments)
@@ -277,9 +282,20 @@ class Stage:
         for child in self._children:
             if child.arguments == call.arguments:
                 for tool, arguments, reply in child.calls:
-                    self._replied(tool, arguments, reply)
+                    if not self.careful or self._recorded(tool, arguments) is None:
+                        self._replied(tool, arguments, reply)
                 self._children = tuple(other for other in self._children if other is not child)
                 return
+
+    def _recorded(self, tool: str, arguments: str) -> Outcome | None:
+        """The answer to a call whose effect was had, or was accepted and will be had."""
+        coming = [
+            action
+            for _, late, text in self._late
+            if (action := action_of(self.task.tools.get(late), parse_arguments(text))) is not None
+        ]
+        values = parse_arguments(arguments)
+        return None if values is None else self.world.recorded(tool, values, coming)
 
     def _perform(self, tool: str, arguments: str) -> tuple[str, bool]:
         """What the world does and answers."""
@@ -342,6 +358,10 @@ class Stage:
         copy.cap = 1 << 60
         copy._idle = 0
         return copy
+
+    def place(self) -> tuple[int, ...]:
+        """How far the script has come; greater is nearer to its end."""
+        return self.player.place(self.state)
 
     def key(self) -> Hashable:
         """(world, player, pending turn): all that the future depends on, given the harness."""

@@ -256,6 +256,13 @@ class Player:
         self._choices = 0
         self._chooses: dict[int, _Choose] = {}
         self._compile(scenario.moves, "")
+        #: The loops around each instruction, the outermost first, and where they start.
+        self._around = tuple(
+            tuple(
+                (start, op) for start, op in enumerate(self._ops) if type(op) is _Loop and start < pc < op.end
+            )
+            for pc in range(len(self._ops) + 1)
+        )
         last = scenario.moves[-1]
         self._tail: int | None = None
         if isinstance(last, SayMove | ThinkMove | EmptyMove | FinishMove | RefuseMove):
@@ -381,6 +388,19 @@ class Player:
         """Which option a seed takes at a visit of a choice; one past the last where it takes none."""
         op = self._chooses[slot]
         return bisect_right(op.bounds, choice(self.stream, seed, op.path, visit))
+
+    def place(self, state: PlayerState) -> tuple[int, ...]:
+        """How far the script has come: greater is nearer to its end.
+
+        The next turn of a move and the next round of a finite repeat are greater; a move played again, and
+        all within a ``repeat: forever``, are the same place.
+        """
+        found: list[int] = []
+        for start, loop in self._around[state.pc]:
+            if loop.times == _ENDLESS:
+                return (*found, start)
+            found += (start, state.loops[loop.slot])
+        return (*found, state.pc, state.step + state.waits)
 
     def listens(self, state: PlayerState) -> bool:
         """Whether what the next request says can make a difference."""

@@ -39,8 +39,14 @@ class Setting(Place, Protocol):
     ran: dict[str, Result]
     turns: int
 
+    #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
+    careful: bool
+
     @property
     def offered(self) -> Offered: ...
+
+    def place(self) -> tuple[int, ...]:
+        """How far the script has come; greater is nearer to its end."""
 
     def key(self) -> Hashable:
         """All that the future depends on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -77,12 +77,15 @@ class World(ABC):
     # Truth
 
     def settled(self) -> int:
-        """Items whose work is done, or that are skippable and were reported skipped with a reason."""
-        return (self.done | (self.skipped & self.skippable)) & self.all
+        """Items whose work is done, or that are skippable and were reported skipped with a reason.
+
+        A forbidden id that is an item too can only be skipped.
+        """
+        return ((self.done & ~self.forbidden) | (self.skipped & self.skippable)) & self.all
 
     def intact(self) -> bool:
         """Whether no invariant of the world is broken."""
-        return not (self.done & self.forbidden & ~self.all)
+        return not self.done & self.forbidden
 
     def holds(self) -> bool:
         """The oracle."""
@@ -124,6 +127,33 @@ class World(ABC):
         if outcome.action is not None:
             self.effects[outcome.action] = self.effects.get(outcome.action, 0) + 1
         return outcome
+
+    def once_only(self, tool: Tool) -> bool:
+        """Whether a call of this tool, made again, would have an effect again that is one too many."""
+        return self.spec.once and tool.does
+
+    def had(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        """Whether a call of a tool that is :meth:`once_only` had its effect, and nothing has undone it."""
+        item = self.vocabulary.get(str(arguments.get(tool.item or "")), 0)
+        return bool(self.done & item) and bool(self.effects.get(action_of(tool, arguments) or ""))
+
+    def recorded(
+        self, name: str, arguments: Mapping[str, Any], coming: Collection[str] = ()
+    ) -> Outcome | None:
+        """The answer, without an effect, to a call whose effect was had and stands, or is still ``coming``.
+
+        ``coming`` are the logical actions that were accepted and will have their effect. None where the call
+        would have no effect that is one too many.
+        """
+        tool = next((tool for tool in self.tools if tool.name == name), None)
+        if tool is None or not self.once_only(tool):
+            return None
+        if action_of(tool, arguments) not in coming and not self.had(tool, arguments):
+            return None
+        copy = self.fork()
+        outcome = copy.call(name, arguments)
+        copy.close()
+        return msgspec.structs.replace(outcome, action=None)
 
     def skip(self, items: int) -> None:
         """Record items as reported skipped with a reason."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalkit.core.tasks import Tool
-from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec
+from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec, action_of
 from evalkit.worlds.bytecode import for_command
 from evalkit.worlds.isolation import Bounds, leaves_folder, run_isolated
 from evalkit.worlds.tree import PathRefused, Tree, TreeTooLarge, place, read_tree, tree_of
@@ -158,6 +158,13 @@ class FolderWorld(World):
             return self._read(path)
         return self._write(path, arguments)
 
+    def once_only(self, tool: Tool) -> bool:
+        # A file that is written as it stands has no effect.
+        return self.spec.once and tool.name == "run"
+
+    def had(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        return bool(self.effects.get(action_of(tool, arguments) or ""))
+
     def _read(self, path: str) -> Outcome:
         data = self.tree.read(path)
         if data is None:
@@ -202,7 +209,8 @@ class FolderWorld(World):
     # Copies
 
     def key(self) -> Hashable:
-        return self.tree.digest, self.skipped, self.approved
+        ran = frozenset(self.effects) if self.spec.once else None
+        return self.tree.digest, self.skipped, self.approved, ran
 
     def fork(self) -> FolderWorld:
         copy: FolderWorld = object.__new__(type(self))

@@ -110,6 +110,14 @@ class InboxWorld(World):
         self._refresh()
         return Outcome(self.noisy(said), action=f"{tool} {thread}")
 
+    def once_only(self, tool: Tool) -> bool:
+        # A label that is there is not set again.
+        return tool.name == "send_reply"
+
+    def had(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        query = "select count(*) from reply where thread = ?"
+        return bool(self._base.execute(query, (str(arguments.get("thread")),)).fetchone()[0])
+
     def _refused(self, problem: str) -> Outcome:
         return Outcome(self.noisy(problem), error=True)
 

@@ -87,6 +87,12 @@ class LedgerWorld(World):
         self._refresh()
         return Outcome(self.noisy(f"{payment}: posted"), action=f"post_payment {payment}")
 
+    def once_only(self, tool: Tool) -> bool:
+        return tool.name == "post_payment"
+
+    def had(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
+        return bool(self.done & self.vocabulary.get(str(arguments.get("payment")), 0))
+
     def _refund(self, payment: str) -> Outcome:
         update = "update posting set refunded = 1 where payment = ? and refunded = 0"
         if self._base.execute(update, (payment,)).rowcount == 0:
