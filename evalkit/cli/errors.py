@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import click
 
+from evalkit.containment.workers import WorkerDied
 from evalkit.harnesses.manifest import ManifestError
 from evalkit.models.cassettes import CassetteError
 from evalkit.runs.engine import EngineError
@@ -27,6 +28,7 @@ _TOLD = (
     RunError,
     ScenarioError,
     StrategyError,
+    WorkerDied,
 )
 
 

@@ -6,14 +6,13 @@ harnesses are kept once, so that nineteen strategies on one scenario cost little
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from evalkit.containment.workers import in_order
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange
 from evalkit.models.cassettes import CassetteError, Missed
@@ -85,13 +84,7 @@ def scenes(store: Store, wanted: Sequence[Wanted], contenders: set[int], workers
     stored = _stored(store, wanted, contenders)
     jobs = [(scenario, stored.get(scenario, [])) for scenario, _ in wanted]
     stage = (_plan(store), store.recipe, store.folder)
-    if workers <= 1 or len(jobs) < 2 or "fork" not in multiprocessing.get_all_start_methods():
-        _prepare(*stage)
-        yield from map(_scene, jobs)
-        return
-    chunk = max(1, min(16, len(jobs) // (workers * 4)))
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork"), _prepare, stage) as pool:
-        yield from pool.map(_scene, jobs, chunksize=chunk)
+    yield from in_order(_scene, jobs, workers if len(jobs) > 1 else 1, _prepare, stage)
 
 
 def _plan(store: Store) -> Plan | None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from evalkit.containment.workers import LOST, Workers, can_fork
 from evalkit.reports.charts import Chart, ChartsMissing, draw_charts
 from evalkit.reports.episodes_csv import write_episodes
 from evalkit.reports.html import TRANSCRIPTS, write_page
@@ -18,7 +17,7 @@ from evalkit.runs.store import Store
 from evalkit.stats.summary import summarize
 
 TABLE = "episodes.csv"
-#: From so many episodes on, the table is written beside the rest of the work.
+#: From so many episodes on, the table is written by a process of its own.
 LARGE = 100_000
 
 
@@ -34,7 +33,22 @@ def write_report(
 
     ``transcripts`` is the number of episodes whose transcripts go into the page.
     """
-    table = _start_table(store)
+    # The table of a large run is written beside the rest of the work.
+    beside = Workers(1, _write_table)
+    large = store.count() >= LARGE and can_fork()
+    table = beside.run([store.folder] if large else [])
+    try:
+        if not large:
+            write_episodes(store, store.folder / TABLE)
+        summary, notes = _write_rest(store, charts, transcripts)
+        if LOST in (result for _, result in table):
+            write_episodes(store, store.folder / TABLE)
+    finally:
+        beside.stop()
+    return summary, notes
+
+
+def _write_rest(store: Store, charts: bool, transcripts: int) -> tuple[dict[str, Any], list[str]]:
     summary = summarize(store)
     notes = []
     (store.folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
@@ -47,20 +61,7 @@ def write_report(
         except ChartsMissing as error:
             notes.append(str(error))
     write_page(store, summary, drawn, workers=workers, transcripts=transcripts)
-    if table is not None:
-        table.result()
     return summary, notes
-
-
-def _start_table(store: Store) -> Future[None] | None:
-    """Write ``episodes.csv``: at once, or of a large run in a process of its own, which the caller awaits."""
-    if store.count() < LARGE or "fork" not in multiprocessing.get_all_start_methods():
-        write_episodes(store, store.folder / TABLE)
-        return None
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
-    writing = pool.submit(_write_table, store.folder)
-    pool.shutdown(wait=False)
-    return writing
 
 
 def _write_table(folder: Path) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
 from functools import partial
 
 import msgspec
 
+from evalkit.containment.workers import in_order
 from evalkit.core.tasks import Offered
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
@@ -91,15 +90,14 @@ def mutation_score(
     by: dict[str, list[str]] = {name: [] for name in wrong}
     differs: dict[str, list[str]] = {name: [] for name in wrong}
     judge = partial(_judged, names=wrong)
-    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-        judged = pool.map(judge, chosen, chunksize=4) if pool is not None else map(judge, chosen)
-        for place, (scenario, (incorrect, changed)) in enumerate(zip(chosen, judged, strict=True)):
-            for name in incorrect:
-                by[name].append(scenario.name)
-            for name in changed:
-                differs[name].append(scenario.name)
-            if progress is not None:
-                progress(place + 1, len(chosen))
+    for place, (incorrect, changed) in enumerate(in_order(judge, chosen, workers)):
+        scenario = chosen[place].name
+        for name in incorrect:
+            by[name].append(scenario)
+        for name in changed:
+            differs[name].append(scenario)
+        if progress is not None:
+            progress(place + 1, len(chosen))
     return Score(
         len(chosen),
         tuple(

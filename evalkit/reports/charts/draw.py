@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import re
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evalkit.containment.workers import in_order
 from evalkit.reports.charts.cost import cost_chart
 from evalkit.reports.charts.forest import forest_chart
 from evalkit.reports.charts.heat import heat_chart
@@ -54,11 +53,8 @@ def draw_charts(summary: Row, folder: Path, workers: int = 1) -> list[Chart]:
         raise ChartsMissing("charts need matplotlib: pip install 'evalkit[report]'") from None
     folder.mkdir(parents=True, exist_ok=True)
     names = list(_wanted(summary))
-    if workers <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        return [_draw(summary, name, folder) for name in names]
     # Drawing takes longer than everything else in a report, and each chart stands alone.
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
-        return list(pool.map(partial(_draw, summary, folder=folder), names))
+    return list(in_order(partial(_draw, summary, folder=folder), names, workers))
 
 
 def _draw(summary: Row, name: str, folder: Path) -> Chart:

@@ -1,0 +1,1 @@
+"""What evalkit starts, and its end: worker processes, guarded programs, temporary folders."""
