@@ -10,20 +10,37 @@ from evalkit.core.requests import Request
 
 
 class UserWrites(msgspec.Struct, frozen=True, gc=False):
-    """The user writes. ``closes``: one more turn, then the user is gone."""
+    """The user writes.
+
+    ``closes``: what was asked last may still be answered, then the user is gone. ``asks`` are items (a bit
+    set) that are part of the task from then on.
+    """
 
     text: str
     closes: bool = False
+    asks: int = 0
 
 
 class Compacts(msgspec.Struct, frozen=True, gc=False):
-    """The conversation is compacted: what stands only in it is lost, but for the prompt and the last turn."""
+    """The conversation is compacted: what stands only in it is lost, but for the prompt and the last turn.
+
+    ``summary`` is what the model said when it was asked for one; empty where nothing was summed up.
+    """
+
+    summary: str = ""
 
 
 class Approves(msgspec.Struct, frozen=True, gc=False):
-    """A person approves gated items (a bit set); none is a refusal to approve."""
+    """A person approves gated items (a bit set); none is a refusal to approve.
+
+    ``refused`` are items whose calls are refused, ``changed`` pairs of an id and the one put in its place,
+    ``message`` what the person says to it.
+    """
 
     items: int = 0
+    refused: int = 0
+    changed: tuple[tuple[str, str], ...] = ()
+    message: str = ""
 
 
 Event: TypeAlias = UserWrites | Compacts | Approves

@@ -13,6 +13,20 @@ from evalkit.core.turns import Turn
 DEFAULT_LIMIT = 4096
 FIRST_MODEL = "primary"
 FALLBACK_MODEL = "fallback"
+#: Ends the native label of a 400 or 413 that says that the window is full.
+FULL_WINDOW = "_window_full"
+#: The statuses of the 4xx that another try can get past: RFC 9110 and the providers' pages on errors.
+_PASSING = frozenset(("http_408", "http_409", "http_429"))
+
+
+def cannot_pass(native: str | None) -> bool:
+    """Whether a fault, by its native label, stays the same however often the same is asked again."""
+    return native is not None and native.startswith("http_4") and native not in _PASSING
+
+
+def says_window_full(native: str | None) -> bool:
+    """Whether a fault, by its native label, says that the window is full: only a shorter request helps."""
+    return native is not None and native.endswith(FULL_WINDOW)
 
 
 class Result(msgspec.Struct, frozen=True, gc=False):

@@ -63,11 +63,17 @@ class Evidence(Protocol):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Limits of a run; None is none. ``usd`` by the prices of :mod:`evalkit.core.prices`."""
+    """Limits of a run; None is none. ``usd`` by the prices of :mod:`evalkit.core.prices`.
+
+    ``calls`` are tool calls, looked at before a batch is run. ``per`` says whether a later message of the
+    user starts them anew.
+    """
 
     turns: int | None = None
     tokens: int | None = None
     usd: float | None = None
+    calls: int | None = None
+    per: Literal["episode", "query"] = "episode"
 
 
 class Offered(msgspec.Struct, frozen=True):
@@ -108,6 +114,8 @@ class Task(msgspec.Struct, frozen=True):
     stream: str = ""
     seed: int = 0
     evidence: Evidence | None = None
+    #: The items of the task from the start (a bit set); more may be asked for later.
+    items: int = 0
 
     def names(self, items: int) -> tuple[str, ...]:
         """The ids of a bit set, in the world's order."""

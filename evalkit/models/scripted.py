@@ -228,6 +228,7 @@ class Stage:
             else:
                 self._gone = self._gone or event.closes
                 self._wrote = True
+                self.world.ask(event.asks)
 
     # Tools
 
@@ -370,7 +371,7 @@ class Stage:
         if turn is not None:
             # Which move a turn came from says what is in it; its ids and keys are not part of the state.
             pending = (self.path, turn.kind, tuple(call.id in self.ran for call in turn.calls))
-        outside = (self._waiting, self._gone)
+        outside = (self._waiting, self._gone, self.world.all)
         return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late, outside
 
 

@@ -11,7 +11,7 @@ from evalkit.core.decisions import ENDINGS, TRUTHS
 from evalkit.core.tasks import Limits
 from evalkit.scenarios.moves import VERBS
 from evalkit.scenarios.personas import PERSONAS
-from evalkit.scenarios.scenario import TaskSpec
+from evalkit.scenarios.scenario import Expect, TaskSpec
 from evalkit.worlds import WorldSpec, world_class, world_kinds
 
 _MOVE = {"$ref": "#/$defs/Move"}
@@ -31,7 +31,7 @@ def schema_text() -> str:
 
 def schema() -> dict[str, Any]:
     """The schema of one scenario document."""
-    types = [*VERBS.values(), TaskSpec, Limits, WorldSpec]
+    types = [*VERBS.values(), TaskSpec, Limits, WorldSpec, Expect]
     refs, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
     for name, field in _NESTED:
         definitions[name]["properties"][field] = {"type": "array", "items": _MOVE, "minItems": 1}
@@ -47,6 +47,8 @@ def schema() -> dict[str, Any]:
             "turns": _or_list({"type": ["integer", "null"], "exclusiveMinimum": 0}),
             "tokens": {"type": ["integer", "null"], "exclusiveMinimum": 0},
             "usd": {"type": ["number", "null"], "exclusiveMinimum": 0},
+            "calls": {"type": ["integer", "null"], "exclusiveMinimum": 0},
+            "per": {"enum": ["episode", "query"]},
         },
         "additionalProperties": False,
     }
@@ -72,6 +74,8 @@ def schema() -> dict[str, Any]:
             "world": {"$ref": "#/$defs/WorldSpec"},
             "model": {"anyOf": [{"type": "array", "items": _MOVE, "minItems": 1}, persona_type]},
             "accept": {"type": "array", "items": {"enum": outcomes}, "minItems": 1},
+            "expect": {"$ref": "#/$defs/Expect"},
+            "restarts": {"type": "boolean"},
             "twin": text,
         },
         "required": ["scenario", "family", "task", "world", "model"],
@@ -87,7 +91,8 @@ def _or_list(value: dict[str, Any]) -> dict[str, Any]:
 
 def _world(common: dict[str, Any]) -> dict[str, Any]:
     properties = dict(common["properties"])
-    properties.pop("options", None)
+    for derived in ("options", "later"):
+        properties.pop(derived, None)
     properties["kind"] = {"enum": list(world_kinds())}
     for kind in world_kinds():
         for name in world_class(kind).option_names:

@@ -19,7 +19,9 @@ from evalkit.scenarios.moves import (
     EVENTS,
     VERBS,
     AnyMove,
+    ApproveMove,
     CallMove,
+    CompactMove,
     CrashMove,
     DelegateMove,
     EitherMove,
@@ -29,15 +31,17 @@ from evalkit.scenarios.moves import (
     Option,
     RawMove,
     RepeatMove,
+    Reply,
     SayMove,
     TruncateMove,
     TurnMove,
+    UserMove,
     WaitMove,
     verb_of,
 )
 from evalkit.scenarios.output_schema import schema_problem
 from evalkit.scenarios.personas import PERSONAS, persona_moves
-from evalkit.scenarios.scenario import Scenario, TaskSpec, walk
+from evalkit.scenarios.scenario import Expect, Scenario, TaskSpec, walk
 from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, field_name, read_file, read_yaml
 from evalkit.worlds import WorldError, WorldSpec, world_class
 
@@ -45,7 +49,20 @@ __all__ = ["ScenarioError", "load_file", "load_text"]
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*\Z")
 _FAMILY = re.compile(r"[a-z][a-z0-9_]*\Z")
-_TOP = ("scenario", "family", "summary", "source", "task", "limits", "world", "model", "accept", "twin")
+_TOP = (
+    "scenario",
+    "family",
+    "summary",
+    "source",
+    "task",
+    "limits",
+    "world",
+    "model",
+    "accept",
+    "expect",
+    "restarts",
+    "twin",
+)
 _REQUIRED = ("scenario", "family", "task", "world", "model")
 _PATH = re.compile(r" - at `\$(?P<path>.*)`\Z")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`")
@@ -55,9 +72,13 @@ MAX_ITEMS = 1_000
 MAX_ID = 200
 MAX_NOISE = 10_000
 MAX_LABEL = 100
-#: What may stand in a ``turn``: moves that are one turn by themselves.
-_CHILD = frozenset(("call", "work", "undo", "say", "think", "empty", "finish"))
-_PARTS = _CHILD | {"tick", "output", "pause", "truncate", "refuse", "raw", "delegate", "crash"}
+#: What may stand in a ``turn``: moves that are one turn by themselves, and a crash among its calls.
+_PARTS = frozenset(
+    ("call", "work", "undo", "say", "think", "empty", "finish", "tick", "output", "pause", "truncate")
+) | {"refuse", "raw", "delegate", "crash"}
+#: What a child agent may do: all but what happens to a whole harness.
+_CHILD = frozenset(VERBS) - frozenset(EVENTS)
+_LIMITS = ("turns", "tokens", "usd", "calls", "per")
 
 
 def load_file(path: FilePath) -> list[Scenario]:
@@ -146,6 +167,7 @@ def _read(source: Source, name: str, digest: str) -> Scenario:
         raise source.error(("family",), f"{family!r} is not a family; allowed: a-z, 0-9, '_'")
     world = _world(source)
     moves, persona = _model(source, world)
+    world = msgspec.structs.replace(world, later=_later(source, world, moves))
     return Scenario(
         name=name,
         family=family,
@@ -157,10 +179,34 @@ def _read(source: Source, name: str, digest: str) -> Scenario:
         moves=moves,
         accept=_accept(source),
         twin=_text(source, ("twin",), "") or None,
+        expect=_expect(source),
+        restarts=_restarts(source),
         persona=persona,
         digest=digest,
         place=source.file,
     )
+
+
+def _later(source: Source, world: WorldSpec, moves: tuple[AnyMove, ...]) -> tuple[str, ...]:
+    """The items that are part of the task only when a later message asks for them."""
+    asked = {item for move in walk(moves) if isinstance(move, UserMove) for item in move.user.asks}
+    if len(asked) == len(world.items):
+        raise source.error(("model",), "every item is asked for later; the task itself needs one at least")
+    return tuple(item for item in world.items if item in asked)
+
+
+def _expect(source: Source) -> Expect | None:
+    if source.value.get("expect") is None:
+        return None
+    expect: Expect = _convert(source, ("expect",), Expect)
+    return expect
+
+
+def _restarts(source: Source) -> bool | None:
+    value = source.value.get("restarts")
+    if value is not None and not isinstance(value, bool):
+        raise source.error(("restarts",), f"expected true or false, found {value!r}")
+    return value
 
 
 def _task(source: Source) -> TaskSpec:
@@ -217,8 +263,12 @@ def _limits(source: Source) -> Limits:
     if not isinstance(value, dict):
         raise source.error(("limits",), f"expected a mapping, found {_kind(value)}")
     for key, amount in value.items():
-        if key not in ("turns", "tokens", "usd"):
-            raise source.error(("limits", key), "unknown field; allowed: turns, tokens, usd")
+        if key not in _LIMITS:
+            raise source.error(("limits", key), f"unknown field; allowed: {', '.join(_LIMITS)}")
+        if key == "per":
+            if amount not in ("episode", "query"):
+                raise source.error(("limits", key), f"expected episode or query, found {amount!r}")
+            continue
         number = isinstance(amount, int | float) and not isinstance(amount, bool)
         if amount is not None and (
             not number or not 0 < amount < 1e12 or (key != "usd" and not isinstance(amount, int))
@@ -240,7 +290,7 @@ def _world(source: Source) -> WorldSpec:
         world = world_class(kind)
     except WorldError as error:
         raise source.error(("world", "kind"), str(error)) from None
-    common = {field.name for field in msgspec.structs.fields(WorldSpec)} - {"options"}
+    common = {field.name for field in msgspec.structs.fields(WorldSpec)} - {"options", "later"}
     for key in value:
         if key not in common | world.option_names:
             allowed = ", ".join((*sorted(common), *sorted(world.option_names)))
@@ -347,16 +397,21 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
             path, f"{problem}: {name!r}; allowed: {', '.join(v for v in VERBS if v in allowed)}"
         )
     move: Any = _convert(source, path, VERBS[verb], value)
-    if verb in EVENTS:
+    if verb in EVENTS or verb in ("repeat", "either"):
         for field in ("until", "stop"):
             if field in value:
-                raise source.error((*path, field), f"{verb} is an event and no turn; it has no {field!r}")
+                kind = "an event" if verb in EVENTS else "several moves"
+                raise source.error((*path, field), f"{verb} is {kind} and no turn; it has no {field!r}")
     if isinstance(move.stop, str) and len(move.stop) > MAX_LABEL:
         raise source.error((*path, "stop"), f"a label has at most {MAX_LABEL} characters")
     if isinstance(move, TurnMove):
         inner = _moves(source, (*path, "turn"), move.turn, world, _PARTS)
         if all(isinstance(part, CrashMove) for part in inner):
             raise source.error((*path, "turn"), "a turn needs a move besides crash")
+        for place, part in enumerate(inner):
+            if isinstance(part, CrashMove) and part.spec.at != "tool":
+                here = (*path, "turn", place, "crash", "at")
+                raise source.error(here, f"expected tool within a turn, found {part.spec.at!r}")
         return msgspec.structs.replace(move, turn=inner)
     if isinstance(move, RepeatMove):
         inner = _moves(source, (*path, "repeat", "do"), move.repeat.do, world, allowed)
@@ -394,11 +449,15 @@ def _either(
 def _check_ids(source: Source, path: Path, move: Move, world: WorldSpec) -> None:
     """Every item and tool that a move names must exist."""
     known = tuple(dict.fromkeys((*world.items, *world.forbidden)))
-    for field in ("work", "undo", "tick", "approve"):
+    for field in ("work", "undo", "tick"):
         value = getattr(move, field, None)
         if isinstance(value, tuple):
             for place, item in enumerate(value):
                 _known(source, (*path, field, place), item, known)
+    _check_event(source, path, move, world, known)
+    reply = getattr(move, "reply", None)
+    if isinstance(reply, Reply) and reply.lands != 2 and reply.effect != "late":
+        raise source.error((*path, "reply", "lands"), "only a late effect lands; add effect: late")
     if isinstance(move, WaitMove):
         _known(source, (*path, "wait", "item"), move.wait.item, known)
     if isinstance(move, TruncateMove) and not isinstance(move.truncate, str):
@@ -423,6 +482,43 @@ def _check_ids(source: Source, path: Path, move: Move, world: WorldSpec) -> None
         kinds = [name for name in ("status", "cut", "body", "stall_s") if getattr(faults, name) is not None]
         if len(kinds) != 1:
             raise source.error((*path, "fault"), "expected exactly one of status, cut, body, stall_s")
+        if faults.window is not None and faults.status not in (400, 413):
+            raise source.error((*path, "fault", "window"), "only a status of 400 or 413 says it is full")
+
+
+def _check_event(
+    source: Source, path: Path, move: Move, world: WorldSpec, known: tuple[str, ...]
+) -> None:
+    """What an event names must exist, and may not contradict itself."""
+    if isinstance(move, UserMove):
+        for place, item in enumerate(move.user.asks):
+            _known(source, (*path, "user", "asks", place), item, world.items)
+    if isinstance(move, CompactMove):
+        for place, item in enumerate(move.spec.forgets):
+            _known(source, (*path, "compact", "forgets", place), item, known)
+        if move.spec.forgets and move.spec.summary != "faithful":
+            raise source.error((*path, "compact", "forgets"), "only a faithful summary leaves ids out")
+    if isinstance(move, CrashMove) and move.spec.before and move.spec.at != "tool":
+        raise source.error((*path, "crash", "before"), f"goes with at: tool, found {move.spec.at!r}")
+    if not isinstance(move, ApproveMove):
+        return
+    if isinstance(move.approve, tuple):
+        for place, item in enumerate(move.approve):
+            _known(source, (*path, "approve", place), item, known)
+        return
+    spec, here = move.spec, (*path, "approve")
+    for field in ("allow", "refuse", "order"):
+        named = getattr(spec, field)
+        for place, item in enumerate(named if isinstance(named, tuple) else ()):
+            _known(source, (*here, field, place), item, known)
+    for old, new in spec.change.items():
+        _known(source, (*here, "change", old), old, known)
+        _known(source, (*here, "change", old), new, known)
+    refused = set(spec.refuse)
+    for field, named in (("allow", spec.allow if isinstance(spec.allow, tuple) else ()), ("change", spec.change)):
+        both = [item for item in named if item in refused]
+        if both:
+            raise source.error((*here, field), f"{both[0]!r} is refused too; a call has one decision")
 
 
 _RAW_BLOCKS = {

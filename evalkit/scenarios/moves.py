@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from evalkit.core.requests import FULL_WINDOW, cannot_pass
 from evalkit.core.turns import Claim
 
 Until: TypeAlias = Literal[
-    "any", "changed", "named", "higher_limit", "other_model", "resent", "rejected", "never"
+    "any", "changed", "shortened", "named", "higher_limit", "other_model", "resent", "rejected", "never"
 ]
 Channel: TypeAlias = Literal["offered", "text", "finish", "keyword", "output"]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
@@ -18,11 +19,15 @@ Times: TypeAlias = Annotated[int, Meta(ge=1)] | Literal["forever"]
 
 
 class Reply(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the tool answers and does instead of the world's own answer and effect."""
+    """What the tool answers and does instead of the world's own answer and effect.
+
+    ``lands`` is the request after the call with which a late effect lands, ``never`` loses it.
+    """
 
     text: str | None = None
     error: bool = False
     effect: Literal["none", "applied", "late"] | None = None
+    lands: Annotated[int, Meta(ge=1)] | Literal["never"] = 2
 
     @property
     def effective(self) -> Literal["none", "applied", "late"]:
@@ -41,8 +46,13 @@ class FinishSpec(Struct, frozen=True, forbid_unknown_fields=True):
 class Move(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The fields that any move may have. ``stop`` contradicts the turn's natural stop label."""
 
-    until: Until = "any"
+    until: Until | UnsetType = UNSET
     stop: str | UnsetType | None = UNSET
+
+    @property
+    def passes(self) -> Until:
+        """What it takes to get past the move, its default included."""
+        return "any" if self.until is UNSET else self.until
 
 
 class CallMove(Move, frozen=True):
@@ -54,9 +64,12 @@ class CallMove(Move, frozen=True):
 
 
 class WorkMove(Move, frozen=True):
-    """Does the next items that the script has not attempted, one turn each."""
+    """Does the next items that the script has not attempted, one turn each.
 
-    work: Count | Literal["rest"] | tuple[str, ...]
+    ``unseen``: those that the request does not show as done.
+    """
+
+    work: Count | Literal["rest", "unseen"] | tuple[str, ...]
     parallel: bool = False
     again: bool = False
     ticks: bool = True
@@ -124,6 +137,7 @@ class OutputMove(Move, frozen=True):
 
     output: dict[str, Any]
     claim: Claim = "done"
+    channel: Channel = "offered"
 
 
 class PauseSpec(Struct, frozen=True, forbid_unknown_fields=True):
@@ -214,33 +228,51 @@ class DelegateMove(Move, frozen=True):
 
 
 class FaultSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the network or the API does instead of answering; exactly one of the four kinds."""
+    """What the network or the API does instead of answering; exactly one of the four kinds.
+
+    ``window: full`` makes a 400 or 413 one that says that the window is full.
+    """
 
     status: Annotated[int, Meta(ge=400, le=599)] | None = None
-    cut: Literal["before_headers", "mid_body", "mid_stream", "no_end"] | None = None
+    cut: Literal["before_headers", "mid_body", "mid_stream", "no_end", "in_call", "after_call"] | None = None
     body: Literal["malformed", "error_event"] | None = None
     stall_s: Annotated[float, Meta(gt=0, le=3600)] | None = None
     times: Annotated[int, Meta(ge=1)] = 1
+    window: Literal["full"] | None = None
 
     @property
     def label(self) -> str:
         """A short name, the native label of the failed answer."""
         if self.status is not None:
-            return f"http_{self.status}"
+            return f"http_{self.status}{FULL_WINDOW if self.window else ''}"
         return f"cut_{self.cut}" if self.cut else f"body_{self.body}" if self.body else "stall"
 
 
 class FaultMove(Move, frozen=True):
-    """A fault instead of an answer."""
+    """A fault instead of an answer. One that cannot pass comes until its ``until`` is met."""
 
     fault: FaultSpec
 
+    @property
+    def passes(self) -> Until:
+        """What it takes to get past the fault: one that cannot pass stays, a full window asks for less."""
+        if self.until is not UNSET:
+            return self.until
+        if self.fault.window is not None:
+            return "shortened"
+        return "never" if cannot_pass(self.fault.label) else "any"
+
 
 class UserSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """A later user message. ``closes``: one more turn, then the user is gone."""
+    """A later user message.
+
+    ``asks`` are items that are part of the task only from then on. ``closes``: what was asked last may still
+    be answered, then the user is gone.
+    """
 
     text: str
-    when: Literal["between_turns", "ended"] = "ended"
+    when: Literal["ended", "between_turns", "in_tool", "in_turn"] = "ended"
+    asks: tuple[str, ...] = ()
     closes: bool = False
 
 
@@ -250,22 +282,90 @@ class UserMove(Move, frozen=True):
     user: UserSpec
 
 
+class CompactSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """A compaction, and what the model answers when it is asked for a summary.
+
+    ``summary`` is ``faithful`` (made from the request alone), ``empty``, or a text. ``forgets`` are ids that
+    it leaves out, ``times`` how many compactions come in a row.
+    """
+
+    summary: str = "faithful"
+    forgets: tuple[str, ...] = ()
+    times: Annotated[int, Meta(ge=1, le=100)] = 1
+
+
 class CompactMove(Move, frozen=True):
     """Event: the conversation is compacted."""
 
-    compact: Literal[True]
+    compact: Literal[True] | CompactSpec
+
+    @property
+    def spec(self) -> CompactSpec:
+        """What it says, its defaults included."""
+        return self.compact if isinstance(self.compact, CompactSpec) else CompactSpec()
+
+
+class CrashSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """The moment at which the harness is killed.
+
+    ``before``: of a call neither the effect nor the answer. ``wait_ms`` lies between the moment and the kill.
+    """
+
+    at: Literal["tool", "answered", "request", "reply", "waiting", "ended"] = "tool"
+    before: bool = False
+    wait_ms: Annotated[int, Meta(ge=0, le=60_000)] | None = None
+
+    @property
+    def wait(self) -> int:
+        """Milliseconds between the moment and the kill, by default long enough to be no race."""
+        if self.wait_ms is not None:
+            return self.wait_ms
+        return 1000 if self.at in ("request", "reply") else 0
+
+    @property
+    def race(self) -> bool:
+        """Whether what the harness has done by then is left to chance."""
+        return self.at in ("request", "reply") and self.wait < 500
 
 
 class CrashMove(Move, frozen=True):
     """Event: the harness is killed and resumed."""
 
-    crash: Literal[True]
+    crash: Literal[True] | CrashSpec
+
+    @property
+    def spec(self) -> CrashSpec:
+        """What it says, its defaults included."""
+        return self.crash if isinstance(self.crash, CrashSpec) else CrashSpec()
+
+
+class ApproveSpec(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a person decides about the gated calls of the move before.
+
+    ``change`` puts another id into a call's arguments, ``order`` is that of the decisions, ``twice`` sends
+    each twice.
+    """
+
+    allow: tuple[str, ...] | Literal["all"] = ()
+    refuse: tuple[str, ...] = ()
+    change: dict[str, str] = {}
+    order: tuple[str, ...] = ()
+    when: Literal["now", "after_restart", "never"] = "now"
+    twice: bool = False
+    message: str = ""
 
 
 class ApproveMove(Move, frozen=True):
     """Event: gated items are approved, or none."""
 
-    approve: tuple[str, ...] | Literal["none"]
+    approve: tuple[str, ...] | Literal["none"] | ApproveSpec
+
+    @property
+    def spec(self) -> ApproveSpec:
+        """What it says, written out."""
+        if isinstance(self.approve, ApproveSpec):
+            return self.approve
+        return ApproveSpec() if self.approve == "none" else ApproveSpec(allow=self.approve)
 
 
 class RepeatSpec(Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evalkit.core.events import Approves, Compacts, Event, UserWrites
-from evalkit.core.requests import Stimulus
+from evalkit.core.requests import Stimulus, cannot_pass
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, occurs_whole
 from evalkit.core.turns import Block, Call, make_turn
 from evalkit.scenarios.emissions import Emission, Part, Script, emission, labelled, merge
@@ -105,7 +105,7 @@ class _Play:
         self.path = path
         self.script = script
         self.label = _label(move)
-        self.until: Until = move.until
+        self.until: Until = move.passes
         self._built: dict[Any, Emission] = {}
         self._depends = _depends(move)
         #: Moves whose items are fixed when they begin.
@@ -133,7 +133,8 @@ class _Play:
         if isinstance(move, WaitMove):
             return _ENDLESS if move.wait.polls == "forever" else move.wait.polls
         if isinstance(move, FaultMove):
-            return move.fault.times
+            # One that cannot pass comes as long as its ``until`` is open.
+            return 1 if cannot_pass(move.fault.label) else move.fault.times
         if isinstance(move, BackgroundMove):
             return move.background.polls
         return 1
@@ -210,11 +211,14 @@ def _event(move: Move, world: World) -> Event | None:
     """What an event is to a harness; a crash is nothing that it could take note of."""
     match move:
         case UserMove():
-            return UserWrites(move.user.text, move.user.closes)
+            return UserWrites(move.user.text, move.user.closes, world.bits(move.user.asks))
         case CompactMove():
             return Compacts()
         case ApproveMove():
-            return Approves(0 if move.approve == "none" else world.bits(move.approve))
+            spec = move.spec
+            allowed = world.gated if spec.allow == "all" else world.bits(spec.allow)
+            changed = tuple(sorted(spec.change.items()))
+            return Approves(allowed, world.bits(spec.refuse), changed, spec.message)
     return None
 
 

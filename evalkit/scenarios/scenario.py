@@ -21,6 +21,13 @@ class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output: dict[str, Any] | None = None
 
 
+class Expect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A contract that the check holds: a preset that has to fail the scenario, one that has to pass it."""
+
+    fails: str | None = None
+    passes: str | None = None
+
+
 class Scenario(msgspec.Struct, frozen=True):
     """One scenario, validated. ``digest`` is of the document it came from."""
 
@@ -34,6 +41,9 @@ class Scenario(msgspec.Struct, frozen=True):
     moves: tuple[AnyMove, ...]
     accept: tuple[str, ...] | None = None
     twin: str | None = None
+    expect: Expect | None = None
+    #: Whether the script begins again for a harness that has forgotten the conversation.
+    restarts: bool | None = None
     persona: str | None = None
     digest: str = ""
     place: str = ""
@@ -47,6 +57,13 @@ class Scenario(msgspec.Struct, frozen=True):
     def random(self) -> bool:
         """Whether a seed can change anything."""
         return any(isinstance(move, EitherMove) for move in walk(self.moves))
+
+    @property
+    def starts_over(self) -> bool:
+        """``restarts``, by default where a repetition of the work does harm."""
+        if self.restarts is not None:
+            return self.restarts
+        return self.world.once or self.world.kind == "ledger"
 
     @property
     def events(self) -> tuple[str, ...]:
@@ -94,4 +111,5 @@ def make_task(scenario: Scenario, world: World, seed: int = 0) -> Task:
         stream=scenario.stream,
         seed=seed,
         evidence=world.evidence,
+        items=world.all,
     )

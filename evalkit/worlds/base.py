@@ -25,7 +25,10 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class WorldSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What every world declares. ``options`` is the part of its own, checked by its class."""
+    """What every world declares. ``options`` is the part of its own, checked by its class.
+
+    ``later`` are items that are asked for later; it follows from the script.
+    """
 
     kind: str
     items: tuple[str, ...]
@@ -36,6 +39,7 @@ class WorldSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weak_checks: tuple[str, ...] | None = None
     noise: str = ""
     options: Mapping[str, Any] = {}
+    later: tuple[str, ...] = ()
 
 
 class World(ABC):
@@ -56,7 +60,8 @@ class World(ABC):
         names = dict.fromkeys((*spec.items, *spec.forbidden))
         self.spec = spec
         self.vocabulary: dict[str, int] = {name: 1 << place for place, name in enumerate(names)}
-        self.all: int = self.bits(spec.items)
+        #: The items asked for so far.
+        self.all: int = self.bits(spec.items) & ~self.bits(spec.later)
         self.skippable: int = self.bits(spec.skippable)
         self.forbidden: int = self.bits(spec.forbidden)
         self.gated: int = self.bits(spec.gated)
@@ -73,6 +78,15 @@ class World(ABC):
         for name in names:
             items |= self.vocabulary[name]
         return items
+
+    def ask(self, items: int) -> None:
+        """Make items part of the task: they are listed and checked from now on."""
+        self.all |= items
+
+    def asked(self) -> tuple[str, ...]:
+        """The ids asked for so far, as the enumeration tool lists them."""
+        every = self.spec.items
+        return tuple(name for name in every if self.all & self.vocabulary[name]) if self.spec.later else every
 
     # Truth
 
@@ -100,7 +114,7 @@ class World(ABC):
         if level == "none":
             return Verdict(True, "no checks")
         if level == "weak":
-            gaps = self.weak & ~self.settled()
+            gaps = self.weak & self.all & ~self.settled()
             if gaps:
                 return Verdict(False, "weak checks fail", gaps, True)
             return Verdict(True, "weak checks pass", 0, True)

@@ -78,7 +78,7 @@ class FilesWorld(FolderWorld):
 
     def listing(self) -> str:
         wanted = []
-        for item in self.spec.items:
+        for item in self.asked():
             paths = ", ".join(path for path in self._paths[item] if path != item)
             wanted.append(f"{item} ({paths})" if paths else item)
         return "\n".join((*self.tree.paths(), f"Wanted: {', '.join(wanted)}"))

@@ -83,7 +83,7 @@ class InboxWorld(World):
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         if tool == "list_flagged_threads":
-            return Outcome(self.noisy("\n".join(self._line(thread) for thread in self.spec.items)))
+            return Outcome(self.noisy("\n".join(self._line(thread) for thread in self.asked())))
         if tool not in ("read_thread", "label_thread", "remove_label", "send_reply"):
             return self._refused(f"no tool {tool!r}")
         thread = arguments.get("thread")

@@ -32,7 +32,6 @@ class ItemsWorld(World):
         self._unnamed = spec.options.get("unnamed")
         if self._unnamed is not None and self._unnamed not in self.vocabulary:
             raise WorldError(f"unnamed: unknown item {self._unnamed!r}; known: {', '.join(self.vocabulary)}")
-        self._listing = self.noisy("Items: " + ", ".join(spec.items))
         bits = self.vocabulary.items()
         self._did = {bit: Outcome(self.noisy(f"{name}: done"), action=f"{_DO} {name}") for name, bit in bits}
         self._undid = {
@@ -41,7 +40,7 @@ class ItemsWorld(World):
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         if tool == "list_items":
-            return Outcome(self._listing)
+            return Outcome(self.noisy("Items: " + ", ".join(self.asked())))
         name = arguments.get("item", self._unnamed if tool == _DO else None)
         bit = self.vocabulary.get(name) if isinstance(name, str) else None
         if tool == _DO and bit is not None:

@@ -54,7 +54,7 @@ class LedgerWorld(World):
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         if tool == "list_payments":
-            return Outcome(self.noisy("Payments: " + ", ".join(self.spec.items)))
+            return Outcome(self.noisy("Payments: " + ", ".join(self.asked())))
         if tool not in ("read_payment", "post_payment", "refund_payment"):
             return Outcome(self.noisy(f"no tool {tool!r}"), error=True)
         payment = arguments.get("payment")

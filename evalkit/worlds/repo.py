@@ -110,9 +110,11 @@ class RepoWorld(FolderWorld):
 
     def listing(self) -> str:
         lines = []
+        later = set(self.spec.items) - set(self.asked())
         for path in self.tree.paths():
             name = path.rpartition("/")[2]
             tests = defined_tests(_text(self.tree, path)) if re.match(r"test_.*\.py\Z", name) else ()
+            tests = tuple(test for test in tests if test not in later)
             lines.append(f"{path}: {', '.join(tests)}" if tests else path)
         return "\n".join(lines)
 
