@@ -354,7 +354,7 @@ class Script:
             return move.work
         bits = self.world.vocabulary
         items = [item for item in self.items if bool(attempted & bits[item]) == move.again]
-        return tuple(items if move.work == "rest" else items[: move.work])
+        return tuple(items[: move.work] if isinstance(move.work, int) else items)
 
 
 def merge(parts: tuple[Part, ...]) -> Part:

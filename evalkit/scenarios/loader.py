@@ -486,9 +486,7 @@ def _check_ids(source: Source, path: Path, move: Move, world: WorldSpec) -> None
             raise source.error((*path, "fault", "window"), "only a status of 400 or 413 says it is full")
 
 
-def _check_event(
-    source: Source, path: Path, move: Move, world: WorldSpec, known: tuple[str, ...]
-) -> None:
+def _check_event(source: Source, path: Path, move: Move, world: WorldSpec, known: tuple[str, ...]) -> None:
     """What an event names must exist, and may not contradict itself."""
     if isinstance(move, UserMove):
         for place, item in enumerate(move.user.asks):
@@ -515,7 +513,10 @@ def _check_event(
         _known(source, (*here, "change", old), old, known)
         _known(source, (*here, "change", old), new, known)
     refused = set(spec.refuse)
-    for field, named in (("allow", spec.allow if isinstance(spec.allow, tuple) else ()), ("change", spec.change)):
+    for field, named in (
+        ("allow", spec.allow if isinstance(spec.allow, tuple) else ()),
+        ("change", spec.change),
+    ):
         both = [item for item in named if item in refused]
         if both:
             raise source.error((*here, field), f"{both[0]!r} is refused too; a call has one decision")
