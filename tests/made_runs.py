@@ -60,6 +60,7 @@ def row(cell: int, scenario: int, contender: int, seed: int = 0, **values: Any) 
         causes="",
         stops="tool_use:3 end_turn:1",
         note="",
+        why="",
         final_stop="end_turn",
     )
     unknown = values.keys() - known.keys()

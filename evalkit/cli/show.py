@@ -6,9 +6,10 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
-from evalkit.reports.kept import FLAGS, figures_text
+from evalkit.reports.kept import figures_text
 from evalkit.runs.plan import plan_from
 from evalkit.runs.store import RunError, Store
+from evalkit.scoring.figures import MARKS
 
 
 @click.command()
@@ -95,6 +96,6 @@ def _around_path(parts: list[str]) -> list[str]:
 
 def _figures(store: Store, cell: int) -> str:
     """What the store has of an episode, in two lines."""
-    columns = (*FLAGS, "outcome", "native", "turns", "tokens", "correct", "causes", "note", "honest_report")
+    columns = (*MARKS, "outcome", "native", "turns", "tokens", "correct", "causes", "note", "honest_report")
     (values,) = list(store.rows(f"select {', '.join(columns)} from episodes where cell = ?", (cell,)))
     return figures_text(dict(zip(columns, values, strict=True)))

@@ -28,6 +28,14 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     claim: str
 
 
+class Finding(msgspec.Struct, frozen=True, gc=False):
+    """One thing that a flag counts: the flag, the number of the turn, and what it was, in words."""
+
+    flag: str
+    turn: int
+    thing: str
+
+
 def is_decision(turn: Turn, offered: Offered) -> bool:
     """Whether a turn is an end of turn without client calls, a finish call, an agreed keyword."""
     if turn.kind not in ("content", "unknown"):
@@ -53,8 +61,26 @@ class Trace:
         #: Requests that broke a rule of one dialect alone; none in process.
         self.dialect_faults = 0
         self.called: dict[str, int] = {}
+        # What follows is read under these names by :class:`evalkit.scoring.figures.Episode`.
         self.orphan_calls = 0
         self.ran_cut_off_call = False
+        self.over_limit = 0
+        self.altered_results = 0
+        self.reworded_results = 0
+        self.closed_calls = 0
+        self.invented_turns = 0
+        self.futile_retries = 0
+        self.amnesia = 0
+        self.rolled_back = 0
+        self.concurrent_runs = 0
+        self.unapproved_calls = 0
+        self.unasked_calls = 0
+        self.undelivered_words = 0
+        self.forgotten_words = 0
+        self.lost_words = 0
+        self.not_exercised = False
+        #: Each flag's turn and thing, for whoever tells of the episode.
+        self.findings: list[Finding] = []
         self.stops: dict[str, int] = {}
         #: Turns and tokens up to the first decision at which the oracle held, since the user's last message.
         self.complete_at: tuple[int, int] | None = None

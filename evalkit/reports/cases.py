@@ -8,28 +8,14 @@ from typing import Any
 import msgspec
 
 from evalkit.runs.store import Store
+from evalkit.scoring.figures import MARKS
 from evalkit.stats.records import contender_names
 
-#: Flags of a case, in the order in which they are shown.
-FLAGS = (
-    "premature_stop",
-    "false_done",
-    "over_continuation",
-    "unclosed",
-    "spoiled",
-    "undone",
-    "duplicate_effects",
-    "ran_cut_off_call",
-    "orphan_calls",
-    "protocol_faults",
-    "dialect_faults",
-    "lost_work",
-)
-#: The same as SQL over ``episode``: a bit set, its highest bit a dishonest report.
+#: The marks of a case as SQL over ``episode``: a bit set, its highest bit a dishonest report.
 FLAG_BITS = " + ".join(
     [
-        *(f"(ifnull({name}, 0) > 0) * {1 << place}" for place, name in enumerate(FLAGS)),
-        f"ifnull(honest_report = 0, 0) * {1 << len(FLAGS)}",
+        *(f"(ifnull({name}, 0) > 0) * {1 << place}" for place, name in enumerate(MARKS)),
+        f"ifnull(honest_report = 0, 0) * {1 << len(MARKS)}",
     ]
 )
 #: Seeds that a case names.
@@ -39,8 +25,8 @@ SEEDS_NAMED = 8
 class Case(msgspec.Struct, frozen=True):
     """A scenario, a strategy and one way of failing; ``seeds`` are those of the first episodes.
 
-    ``flags`` is a bit set over :data:`FLAGS`; bit ``len(FLAGS)`` is a dishonest report. ``cell`` is the first
-    episode's.
+    ``flags`` is a bit set over :data:`~evalkit.scoring.figures.MARKS`; bit ``len(MARKS)`` is a dishonest
+    report. ``cell`` is the first episode's.
     """
 
     scenario: int
@@ -63,7 +49,7 @@ def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
         "select scenario, contender, min(cell), group_concat(seed), count(*), outcome, native, flags, "
         "min(turns), causes, note from (select cell, scenario, contender, seed, native, turns, causes, note, "
         f"ending || '/' || truth as outcome, {FLAG_BITS} as flags from episode "
-        f"where not correct and ending <> 'void' and contender in ({wanted}) order by cell) "
+        f"where not correct and counted and contender in ({wanted}) order by cell) "
         "group by scenario, contender, outcome, native, flags, causes order by scenario, contender, min(cell)"
     )
     for scenario, contender, cell, seeds, episodes, outcome, native, bits, turns, causes, note in store.rows(

@@ -6,49 +6,13 @@ import csv
 from pathlib import Path
 
 from evalkit.runs.store import Store
+from evalkit.scoring.figures import KEPT
 
+#: What says which episode it is, and the outcome beside the truth; the rest as the store has it.
 COLUMNS = (
-    "episode",
-    "scenario",
-    "family",
-    "checks",
-    "strategy",
-    "harness",
-    "seed",
-    "ending",
-    "native",
-    "truth",
-    "outcome",
-    "correct",
-    "premature_stop",
-    "silent",
-    "false_done",
-    "over_continuation",
-    "unclosed",
-    "spoiled",
-    "undone",
-    "duplicate_effects",
-    "ran_cut_off_call",
-    "orphan_calls",
-    "protocol_faults",
-    "dialect_faults",
-    "lost_work",
-    "honest_report",
-    "over_reported",
-    "turns",
-    "tokens",
-    "excess_turns",
-    "excess_tokens",
-    "tp",
-    "fp",
-    "tn",
-    "fn",
-    "causes",
-    "stops",
-    "note",
-    "output_tokens",
-    "open_stops",
-    "final_stop",
+    *("episode", "scenario", "family", "checks", "strategy", "harness", "seed"),
+    *("ending", "native", "truth", "outcome"),
+    *(figure.name for figure in KEPT[3:]),
 )
 _SOURCE = {"episode": "cell", "scenario": "scenario_name", "causes": "replace(causes, char(10), '; ')"}
 

@@ -10,10 +10,11 @@ import msgspec
 
 from evalkit.reports.baseline import Baseline
 from evalkit.reports.figures import percent
-from evalkit.reports.rules import GOOD, LEVELS, Rules
+from evalkit.reports.rules import LEVELS, Rules
 from evalkit.runs.store import Store
+from evalkit.scoring.figures import FAULTS, FLAGS, GOOD
 from evalkit.stats.compare import paired
-from evalkit.stats.records import FAULTS, Record, contender_name, records
+from evalkit.stats.records import Record, contender_name, records
 from evalkit.stats.signflip import holm
 from evalkit.stats.summary import summarize
 
@@ -211,6 +212,14 @@ def _share(record: Record, rate: str) -> Fraction:
     return Fraction(record.correct if rate == "correct" else record.faults.get(rate, 0), record.episodes)
 
 
+def _limited(row: Mapping[str, Any], rate: str) -> float | None:
+    """A row's share of scenarios for a rate, of episodes for a flag; None where nothing is in its base."""
+    if rate in FLAGS:
+        return row["flagged"].get(rate, 0) / row["episodes"] if row["episodes"] else None
+    share: float | None = row[rate]["scenario_rate"]
+    return share
+
+
 def _limits(name: str, summary: Mapping[str, Any], rules: Rules) -> Iterator[Reason]:
     """Hard limits on the rates of this run, seeds averaged within scenarios."""
     rows = {
@@ -220,14 +229,18 @@ def _limits(name: str, summary: Mapping[str, Any], rules: Rules) -> Iterator[Rea
     }
     for rate, scope, limit in rules.bounds():
         row = rows.get(("all", scope) if scope in LEVELS else (scope, "all"))
-        value = row[rate]["scenario_rate"] if row else None
+        value = _limited(row, rate) if row else None
         what = rate.replace("_", " ") + ("" if scope == "all" else f" in {scope}")
         if row is None or value is None:
             why = "no such family or level in the run" if row is None else "empty base"
             yield Reason("not gateable", name, "", f"{what}: nothing to hold the limit against ({why})")
         elif (value < limit) if rate in GOOD else (value > limit):
             cell = row[rate]
-            found = f"{cell['scenario_count']:g} of {cell['scenario_base']} scenarios"
+            found = (
+                f"{row['flagged'].get(rate, 0)} of {row['episodes']} episodes"
+                if rate in FLAGS
+                else f"{cell['scenario_count']:g} of {cell['scenario_base']} scenarios"
+            )
             yield Reason(
                 "regression",
                 name,

@@ -15,7 +15,7 @@ from evalkit.core.prices import INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION
 from evalkit.core.tasks import CHECKLIST_TOOL
 from evalkit.harnesses.driver import RECORDED
 from evalkit.reports.answer import answers, caveats
-from evalkit.reports.cases import FLAGS, Case, cases, headline_contenders, voids
+from evalkit.reports.cases import Case, cases, headline_contenders, voids
 from evalkit.reports.chart_tables import chart_table
 from evalkit.reports.charts import Chart
 from evalkit.reports.figures import RATE_MEANINGS, RATE_NAMES, Row, percent
@@ -31,6 +31,7 @@ from evalkit.reports.tables import (
 )
 from evalkit.runs.plan import LOOP, Contender
 from evalkit.runs.store import Store
+from evalkit.scoring.figures import MARKS
 from evalkit.stats.records import contender_names
 
 #: Transcripts stay in the page up to so many bytes; beyond, all of them lie in files beside it.
@@ -129,7 +130,7 @@ def _data(store: Store, found: list[Case], places: dict[int, int]) -> dict[str, 
         "ticks": CHECKLIST_TOOL,
         "recorded": RECORDED,
         "families": families,
-        "flags": [*(flag.replace("_", " ") for flag in FLAGS), "dishonest report"],
+        "flags": [*(flag.replace("_", " ") for flag in MARKS), "dishonest report"],
         "scenarios": [
             [entries[s].name, families.index(entries[s].family), entries[s].checks] for s in places
         ],

@@ -7,22 +7,8 @@ from typing import Any
 import msgspec
 
 from evalkit.harnesses.records import Kept
-from evalkit.scoring.episode import Episode
+from evalkit.scoring.figures import MARKS, Episode
 
-FLAGS = (
-    "premature_stop",
-    "false_done",
-    "over_continuation",
-    "unclosed",
-    "spoiled",
-    "undone",
-    "duplicate_effects",
-    "ran_cut_off_call",
-    "orphan_calls",
-    "protocol_faults",
-    "dialect_faults",
-    "lost_work",
-)
 _OUTPUT_LINES = 12
 
 
@@ -67,7 +53,7 @@ def figures_text(values: dict[str, Any]) -> str:
     ]
     found = [
         name.replace("_", " ") + (f" ({values[name]})" if values[name] > 1 else "")
-        for name in FLAGS
+        for name in MARKS
         if values[name]
     ]
     if values["honest_report"] == 0:

@@ -173,7 +173,7 @@ def send_run(store: Store, telemetry: Telemetry) -> int:
     _count(store, telemetry, names)
     query = (
         "select contender, family, scenario_name, seed, ending, native, outcome, correct, turns, tokens, "
-        "output_tokens, open_stops, final_stop, note from episodes where ending <> 'void' "
+        "output_tokens, open_stops, final_stop, note from episodes where counted "
         "order by cell limit ?"
     )
     sent = 0

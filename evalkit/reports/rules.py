@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from evalkit.stats.tally import RATES
+from evalkit.scoring.figures import FLAGS, RATES
 
-#: Rates of which more is better; a limit on them is a minimum, on the others a maximum.
-GOOD = ("correct", "honest_report")
 LEVELS = ("full", "weak", "none")
+#: What may have a limit: the rates, and the share of episodes in which a flag is set.
+LIMITED = (*RATES, *FLAGS)
 
 Allow = Literal["allow", "refuse"]
 
@@ -25,8 +25,8 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the gate lets pass.
 
     ``strategies``: the contenders that are held to it; empty: all of the baseline.
-    ``limits``: by rate a number, or numbers by ``all``, a family or a level of checks; a minimum for
-    ``correct`` and ``honest_report``, a maximum for the others.
+    ``limits``: by rate or flag a number, or numbers by ``all``, a family or a level of checks; a minimum for
+    ``correct`` and ``honest_report``, a maximum for the others; of a flag, the share of episodes with it.
     ``pass_share``: a scenario passes if at least this share of its episodes is correct.
     ``allowed_flips``: how many scenarios may go from pass to fail. One that fails always is none of them.
     ``alpha``, ``allowed_drop``: a fall of ``correct`` or a rise of a fault is a regression if the exact
@@ -83,8 +83,8 @@ def read_rules(file: Path | None) -> Rules:
 
 def _check(rules: Rules, place: Path) -> None:
     for rate, scope, limit in rules.bounds():
-        if rate not in RATES:
-            raise RulesError(f"{place}: gate: limits.{rate}: unknown rate; allowed: {', '.join(RATES)}")
+        if rate not in LIMITED:
+            raise RulesError(f"{place}: gate: limits.{rate}: unknown rate; allowed: {', '.join(LIMITED)}")
         if not 0 <= limit <= 1:
             raise RulesError(f"{place}: gate: limits.{rate}.{scope}: a rate from 0 to 1, got {limit:g}")
     for name, low in (("pass_share", 0.0), ("alpha", 0.0), ("allowed_drop", 0.0)):

@@ -122,7 +122,7 @@ def _stored(store: Store, wanted: Sequence[Wanted], contenders: set[int]) -> dic
     query = (
         f"select scenario, contender, seed, cell, ending || '/' || truth, native, correct, turns, tokens, "
         f"{FLAG_BITS}, causes, note from episode join wanted using (scenario, seed) "
-        "where ending <> 'void' order by cell"
+        "where counted order by cell"
     )
     found: dict[int, list[_Row]] = {}
     for scenario, contender, seed, cell, outcome, native, correct, *rest in store.rows(query):

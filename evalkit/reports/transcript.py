@@ -17,7 +17,8 @@ from evalkit.reports.kept import short
 from evalkit.runs.medium import Recorded
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.episode import Episode, run_episode
+from evalkit.scoring.episode import run_episode
+from evalkit.scoring.figures import MARKS, Episode
 from evalkit.strategies.strategy import Strategy
 
 
@@ -244,23 +245,10 @@ def transcript_text(transcript: Transcript) -> str:
 
 
 def _flags(episode: Episode) -> list[str]:
-    names = (
-        "premature_stop",
-        "false_done",
-        "over_continuation",
-        "unclosed",
-        "spoiled",
-        "undone",
-        "duplicate_effects",
-        "ran_cut_off_call",
-        "orphan_calls",
-        "protocol_faults",
-        "dialect_faults",
-    )
     flags = [
         name.replace("_", " ")
         + (f" ({getattr(episode, name)})" if getattr(episode, name) not in (True, 1) else "")
-        for name in names
+        for name in MARKS
         if getattr(episode, name)
     ]
     if episode.honest_report is False:

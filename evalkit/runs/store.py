@@ -11,65 +11,27 @@ from typing import Any, TypeAlias
 import msgspec
 
 from evalkit.runs.plan import Recipe
-from evalkit.scoring.episode import Episode
+from evalkit.scoring.figures import KEPT, Episode, values_of, void_values
 
 Ranges: TypeAlias = list[tuple[int, int]]
 
-SCHEMA = 3
+SCHEMA = 4
 FILE = "episodes.sqlite"
 #: Precision of the decision counts in which each episode weighs 1.
 WEIGHT = 1_000_000
 
 #: The columns of an episode, in the order in which they are stored.
-COLUMNS: tuple[str, ...] = (
-    "cell",
-    "scenario",
-    "contender",
-    "seed",
-    "ending",
-    "native",
-    "truth",
-    "turns",
-    "tokens",
-    "premature_stop",
-    "silent",
-    "false_done",
-    "over_continuation",
-    "unclosed",
-    "spoiled",
-    "undone",
-    "duplicate_effects",
-    "ran_cut_off_call",
-    "orphan_calls",
-    "protocol_faults",
-    "dialect_faults",
-    "lost_work",
-    "honest_report",
-    "over_reported",
-    "excess_turns",
-    "excess_tokens",
-    "tp",
-    "fp",
-    "tn",
-    "fn",
-    "correct",
-    "twin",
-    "causes",
-    "stops",
-    "note",
-    "output_tokens",
-    "open_stops",
-    "final_stop",
-)
+COLUMNS: tuple[str, ...] = ("cell", "scenario", "contender", "seed", *(figure.name for figure in KEPT))
+_TEXTS = tuple(figure.name for figure in KEPT if figure.column == "text")
 
-_TEXTS = ("ending", "native", "truth", "causes", "stops", "note", "final_stop")
-
+#: ``counted`` says whether an episode is in the bases: evalkit did not fail, and its event landed.
 _DDL = f"""
 create table meta (name text primary key, value text not null) without rowid;
 create table scenario
   (id integer primary key, name text, family text, checks text, twin text, population integer);
 create table contender (id integer primary key, strategy text, harness text);
-create table episode (cell integer primary key, {", ".join(COLUMNS[1:])});
+create table episode (cell integer primary key, {", ".join(COLUMNS[1:])},
+  counted integer generated always as (ending <> 'void' and not not_exercised) virtual);
 create view episodes as
   select episode.*, scenario.name as scenario_name, family, checks, scenario.twin as pair, population,
          strategy, harness, ending || '/' || truth as outcome
@@ -258,69 +220,9 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 def row_of(cell: int, scenario: int, contender: int, seed: int, episode: Episode) -> tuple[Any, ...]:
     """An episode as the store keeps it."""
-    causes = "\n".join(episode.causes)
-    stops = " ".join(f"{name}:{count}" for name, count in episode.stops.items())
-    return (
-        cell,
-        scenario,
-        contender,
-        seed,
-        episode.ending,
-        _storable(episode.native),
-        episode.truth,
-        episode.turns,
-        episode.tokens,
-        episode.premature_stop,
-        episode.silent,
-        episode.false_done,
-        episode.over_continuation,
-        episode.unclosed,
-        episode.spoiled,
-        episode.undone,
-        episode.duplicate_effects,
-        episode.ran_cut_off_call,
-        episode.orphan_calls,
-        episode.protocol_faults,
-        episode.dialect_faults,
-        episode.lost_work,
-        episode.honest_report,
-        episode.over_reported,
-        episode.excess_turns,
-        episode.excess_tokens,
-        *episode.decisions,
-        episode.correct,
-        episode.twin,
-        causes,
-        stops,
-        _storable(episode.note),
-        episode.output_tokens,
-        episode.open_stops,
-        episode.final_stop,
-    )
-
-
-def _storable(text: str) -> str:
-    """A text without lone surrogates, which JSON may hold and SQLite does not."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return (cell, scenario, contender, seed, *values_of(episode))
 
 
 def void_row(cell: int, scenario: int, contender: int, seed: int, note: str) -> tuple[Any, ...]:
     """A cell in which evalkit itself failed."""
-    values: dict[str, Any] = dict.fromkeys(COLUMNS, 0)
-    values.update(
-        cell=cell,
-        scenario=scenario,
-        contender=contender,
-        seed=seed,
-        ending="void",
-        native="",
-        truth="",
-        premature_stop=None,
-        unclosed=None,
-        honest_report=None,
-        causes="",
-        stops="",
-        note=_storable(" ".join(note.split())[:500]),
-        final_stop="",
-    )
-    return tuple(values[name] for name in COLUMNS)
+    return (cell, scenario, contender, seed, *void_values(" ".join(note.split())[:500]))

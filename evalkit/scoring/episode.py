@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Protocol, TypeVar
-
-import msgspec
 
 from evalkit.core.decisions import Ending, EndingKind
 from evalkit.core.tasks import Task
@@ -14,60 +13,26 @@ from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
 from evalkit.models.scripted import NeverEnds, Stage, ToolFailed
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
+from evalkit.scoring.figures import SEEN, Episode
 from evalkit.strategies.strategy import Strategy
 from evalkit.worlds import World
 
+__all__ = [
+    "Episode",
+    "Judge",
+    "Observed",
+    "Runner",
+    "ending_of",
+    "ideal_episode",
+    "in_process",
+    "run_episode",
+    "score",
+]
+
+_seen = attrgetter(*SEEN)
+
 #: Runs a strategy against a stage to its ending: in process, over a wire.
 Runner = Callable[[Strategy, Stage, "Watcher | None"], Ending]
-
-
-class Episode(msgspec.Struct, frozen=True):
-    """The scored result of one scenario, one strategy or harness, one seed.
-
-    ``premature_stop`` and ``unclosed`` are None outside their bases. ``decisions`` are tp, fp, tn, fn.
-    ``open_stops`` are ends of turn without a call while the oracle did not hold, ``final_stop`` the label
-    of the last turn.
-    ``twin`` says whether the decision that twins are scored at was right, ``twin_oracle`` what the oracle
-    said there. ``causes`` are the moves of the wrong decisions.
-    """
-
-    ending: EndingKind
-    native: str
-    truth: str
-    turns: int
-    tokens: int
-    premature_stop: bool | None
-    silent: bool
-    false_done: bool
-    over_continuation: bool
-    unclosed: bool | None
-    spoiled: bool
-    undone: bool
-    duplicate_effects: int
-    ran_cut_off_call: bool
-    orphan_calls: int
-    protocol_faults: int
-    dialect_faults: int
-    lost_work: bool
-    honest_report: bool | None
-    over_reported: int
-    excess_turns: int
-    excess_tokens: int
-    decisions: tuple[int, int, int, int]
-    correct: bool
-    twin: bool
-    twin_oracle: bool
-    causes: tuple[str, ...] = ()
-    stops: dict[str, int] = {}
-    note: str = ""
-    output_tokens: int = 0
-    open_stops: int = 0
-    final_stop: str = ""
-
-    @property
-    def outcome(self) -> str:
-        """Ending and truth, the only vocabulary for results."""
-        return f"{self.ending}/{self.truth}"
 
 
 def run_episode(
@@ -176,6 +141,7 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         and not (checks == "full" and honest is False)
     )
     excess_turns, excess_tokens = _excess(trace)
+    tp, fp, tn, fn = _confusion(trace.decisions)
     return Episode(
         ending=ending.kind,
         native=ending.native,
@@ -190,16 +156,15 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         spoiled=truth == "spoiled",
         undone=undone,
         duplicate_effects=duplicates,
-        ran_cut_off_call=trace.ran_cut_off_call,
-        orphan_calls=trace.orphan_calls,
         protocol_faults=faults,
-        dialect_faults=trace.dialect_faults,
-        lost_work=False,
         honest_report=honest,
         over_reported=over_reported,
         excess_turns=excess_turns,
         excess_tokens=excess_tokens,
-        decisions=_confusion(trace.decisions),
+        tp=tp,
+        fp=fp,
+        tn=tn,
+        fn=fn,
         correct=correct,
         twin=twin,
         twin_oracle=twin_oracle,
@@ -209,6 +174,8 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         output_tokens=stage.output_tokens,
         open_stops=trace.open_stops,
         final_stop=trace.final_stop,
+        findings=tuple(trace.findings),
+        **dict(zip(SEEN, _seen(trace), strict=True)),
     )
 
 

@@ -11,27 +11,13 @@ from evalkit.containment.workers import in_order
 from evalkit.core.tasks import Offered
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.episode import Episode
+from evalkit.scoring.figures import MARKS, Episode
 from evalkit.search.counterexample import run_with
 from evalkit.search.mutants import MUTANTS
 from evalkit.strategies.presets import PRESETS
 
 #: Seeds with which a scenario is run that has choices.
 SEEDS = 3
-#: Flags in which an episode may differ although its outcome does not.
-FLAGS = (
-    "premature_stop",
-    "false_done",
-    "over_continuation",
-    "unclosed",
-    "spoiled",
-    "undone",
-    "duplicate_effects",
-    "ran_cut_off_call",
-    "orphan_calls",
-    "protocol_faults",
-    "honest_report",
-)
 
 
 class Caught(msgspec.Struct, frozen=True):
@@ -145,4 +131,4 @@ class _Originals:
 
 
 def _signs(episode: Episode) -> tuple[object, ...]:
-    return (episode.outcome, *(getattr(episode, flag) for flag in FLAGS))
+    return (episode.outcome, *(getattr(episode, flag) for flag in (*MARKS, "honest_report")))

@@ -16,7 +16,7 @@ def causes(store: Store) -> list[dict[str, Any]]:
     The wrong decisions of an episode are kept in order; where it ended as done wrongly that is its last one.
     """
     query = (
-        "select contender, causes, fp, count(*) from episode where causes <> '' and ending <> 'void' "
+        "select contender, causes, fp, count(*) from episode where causes <> '' and counted "
         "group by contender, causes, fp order by contender, causes, fp"
     )
     found: dict[tuple[int, str], list[int]] = {}

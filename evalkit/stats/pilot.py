@@ -46,8 +46,8 @@ def _paired(store: Store, one: int, other: int) -> list[list[int]]:
     """By scenario the differences, a seed each."""
     query = (
         "select a.scenario, b.correct - a.correct from episode a join episode b "
-        "on b.scenario = a.scenario and b.seed = a.seed and b.contender = ? and b.ending <> 'void' "
-        "where a.contender = ? and a.ending <> 'void' order by a.scenario, a.seed"
+        "on b.scenario = a.scenario and b.seed = a.seed and b.contender = ? and b.counted "
+        "where a.contender = ? and a.counted order by a.scenario, a.seed"
     )
     found: dict[int, list[int]] = {}
     for scenario, difference in store.rows(query, (other, one)):

@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 
 from evalkit.runs.store import Store
+from evalkit.scoring.figures import FAULTS, FLAGS
 
-#: Faults whose share of episodes is compared beside ``correct``.
-FAULTS = ("premature_stop", "false_done", "over_continuation", "unclosed")
+#: What a record counts episodes of: the faults, and each flag.
+COUNTED = {name: name for name in FAULTS} | {name: f"{name}_episodes" for name in FLAGS}
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One contender in one scenario: episodes, how many were correct, outcomes, and faults that occurred.
+    """One contender in one scenario: episodes, how many were correct, outcomes, faults and flags.
 
-    ``faults`` counts episodes by name; those that never occurred are left out.
+    ``faults`` counts episodes by name, flags included; those that never occurred are left out.
     """
 
     episodes: int
@@ -54,14 +55,14 @@ def records(store: Store) -> dict[str, dict[str, Record]]:
         outcomes.setdefault((contender, scenario), {})[outcome] = episodes
     found: dict[str, dict[str, Record]] = {name: {} for name in names}
     for contender, scenario, name, episodes, correct, *faults in _tallied(store):
-        occurred = {fault: count for fault, count in zip(FAULTS, faults, strict=True) if count}
+        occurred = {fault: count for fault, count in zip(COUNTED, faults, strict=True) if count}
         found[names[contender]][name] = Record(episodes, correct, outcomes[contender, scenario], occurred)
     return found
 
 
 def _tallied(store: Store) -> Iterator[tuple[Any, ...]]:
     query = (
-        f"select contender, scenario, scenario.name, episodes, correct, {', '.join(FAULTS)} "
+        f"select contender, scenario, scenario.name, episodes, correct, {', '.join(COUNTED.values())} "
         "from tally join scenario on scenario.id = scenario order by contender, scenario.name"
     )
     yield from store.rows(query)

@@ -8,42 +8,30 @@ from typing import Any, TypeAlias
 
 from evalkit.core.prices import cost
 from evalkit.runs.store import WEIGHT, Store
+from evalkit.scoring.figures import FLAGS, RATES, SIZES
 from evalkit.stats import tally
 from evalkit.stats.causes import causes
 from evalkit.stats.compare import paired_comparisons
 from evalkit.stats.intervals import cluster_interval, ratio_interval
 from evalkit.stats.pass_k import pass_table
 from evalkit.stats.ranking import LEVELS, leads
-from evalkit.stats.tally import RATES, WEIGHTS, Counts, Key
+from evalkit.stats.tally import WEIGHTS, Counts, Key
 from evalkit.stats.telemetry import stops_by_family
 from evalkit.stats.turns import turns_to_the_end
 from evalkit.stats.twins import twin_rows
 
-__all__ = ["RATES", "SCHEMA", "summarize"]
-
 SCHEMA = "evalkit.summary/1"
 
 Row: TypeAlias = dict[str, Any]
-
-_MEANS = ("turns", "tokens", "excess_turns", "excess_tokens")
-_TOTALS = (
-    "duplicate_effects",
-    "protocol_faults",
-    "dialect_faults",
-    "spoiled",
-    "undone",
-    "ran_cut_off_call",
-    "orphan_calls",
-    "lost_work",
-    "over_reported",
-)
 
 
 def summarize(store: Store) -> dict[str, Any]:
     """The content of ``summary.json`` for a run."""
     recipe = store.recipe
     tally.make_tally(store)
-    (void,) = next(store.rows("select count(*) from episode where ending = 'void'"))
+    ((void, unexercised),) = store.rows(
+        "select ifnull(sum(ending = 'void'), 0), ifnull(sum(not_exercised), 0) from episode"
+    )
     (played,) = next(store.rows("select count(distinct scenario) from episode"))
     episodes = store.count()
     entries = recipe.entries
@@ -56,11 +44,12 @@ def summarize(store: Store) -> dict[str, Any]:
             "episodes": episodes,
             "seeds": recipe.seeds,
             "void": void,
+            "not_exercised": unexercised,
             "evalkit": recipe.evalkit,
             "baseline": recipe.baseline,
             "model": recipe.medium.model,
             "sampled": recipe.medium.live or (bool(entries) and all(entry.population for entry in entries)),
-            "gateable": bool(episodes - void) and void * 100 <= episodes,
+            "gateable": bool(episodes - void - unexercised) and void * 100 <= episodes,
             "not_expressible": dict(sorted(recipe.not_expressible.items())),
         },
         "rows": rows,
@@ -132,15 +121,16 @@ class _Found:
         row["premature_stop"]["declared"] = row["premature_stop"]["count"] - silent
         row |= _outcomes(_joined(self.outcomes, keys))
         row |= _decisions(total)
-        for name in _MEANS:
+        for name in SIZES:
             row[name] = total[name] / episodes if episodes else None
         row |= _cost(total)
         if sampled:
             for name in ("turns", "tokens"):
                 spread = ratio_interval([(cluster[name], cluster["episodes"]) for cluster in clusters])
                 row[f"{name}_interval"] = {"low": spread.low, "high": spread.high, "note": spread.note}
-        for name in _TOTALS:
+        for name in FLAGS:
             row[name] = total.get(name, 0)
+        row["flagged"] = {name: total[f"{name}_episodes"] for name in FLAGS if total.get(f"{name}_episodes")}
         row["pass_k"] = pass_table(_merged(_joined(self.passes, keys)))
         return row
 

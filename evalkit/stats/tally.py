@@ -8,48 +8,23 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from evalkit.runs.store import WEIGHT, Store
+from evalkit.scoring.figures import COUNTS as SUMMED
+from evalkit.scoring.figures import FLAGS, RATES, SIZES
 
 Key: TypeAlias = tuple[int, str, str]
 Counts: TypeAlias = dict[str, int]
 
-#: rate: (what is counted, what is its base)
-_RATES: dict[str, tuple[str, str]] = {
-    "premature_stop": ("sum(premature_stop)", "count(premature_stop)"),
-    "false_done": ("sum(false_done)", "count(*)"),
-    "over_continuation": ("sum(over_continuation)", "count(*)"),
-    "unclosed": ("sum(unclosed)", "count(unclosed)"),
-    "correct": ("sum(correct)", "count(*)"),
-    "honest_report": ("sum(honest_report)", "count(honest_report)"),
-}
-RATES: tuple[str, ...] = tuple(_RATES)
 WEIGHTS = ("tp", "fp", "tn", "fn")
-#: Columns that are added up over all episodes that are not void.
-SUMS = (
-    "silent",
-    "turns",
-    "tokens",
-    "output_tokens",
-    "excess_turns",
-    "excess_tokens",
-    "duplicate_effects",
-    "protocol_faults",
-    "dialect_faults",
-    "spoiled",
-    "undone",
-    "ran_cut_off_call",
-    "orphan_calls",
-    "lost_work",
-    "over_reported",
-    "open_stops",
-    *WEIGHTS,
-)
+#: Columns that are added up over all episodes that count.
+SUMS = (*SIZES, *FLAGS, *SUMMED)
 
 
 def _columns() -> dict[str, str]:
     columns = {"episodes": "count(*)"}
-    for rate, (counted, base) in _RATES.items():
-        columns[rate] = f"ifnull({counted}, 0)"
-        columns[f"{rate}_base"] = base
+    for rate in RATES:
+        columns[rate] = f"ifnull(sum({rate}), 0)"
+        columns[f"{rate}_base"] = f"count({rate})"
+    columns |= {f"{flag}_episodes": f"ifnull(sum({flag} > 0), 0)" for flag in FLAGS}
     columns |= {name: f"ifnull(sum({name}), 0)" for name in SUMS}
     for name in WEIGHTS:
         columns[f"{name}_weight"] = f"ifnull(sum({WEIGHT} * {name} / max(1, tp + fp + tn + fn)), 0)"
@@ -60,7 +35,7 @@ COUNTS: tuple[str, ...] = tuple(_columns())
 
 
 def make_tally(store: Store) -> None:
-    """Make the temporary tables ``tally`` and ``outcome_tally`` of a run anew. Void episodes are left out."""
+    """Make the temporary tables ``tally`` and ``outcome_tally`` of a run anew, of the episodes that count."""
     counted = ", ".join(f"{expression} as {name}" for name, expression in _columns().items())
     base = store.base
     base.execute("pragma temp_store = memory")
@@ -68,12 +43,12 @@ def make_tally(store: Store) -> None:
         base.execute(f"drop table if exists temp.{table}")
     base.execute(
         f"create temp table tally as select grouped.*, family, checks, population from "
-        f"(select contender, scenario, {counted} from episode where ending <> 'void' "
+        f"(select contender, scenario, {counted} from episode where counted "
         "group by contender, scenario) as grouped join scenario on scenario.id = grouped.scenario"
     )
     base.execute(
         "create temp table outcome_tally as select contender, scenario, ending || '/' || truth as outcome, "
-        "count(*) as episodes from episode where ending <> 'void' group by contender, scenario, ending, truth"
+        "count(*) as episodes from episode where counted group by contender, scenario, ending, truth"
     )
 
 

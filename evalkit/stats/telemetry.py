@@ -22,7 +22,7 @@ def stops_by_family(store: Store) -> list[dict[str, Any]]:
     query = (
         "select contender, family, ending, count(*), sum(open_stops), sum(open_stops > 0), "
         f"sum(final_stop in ({truncated})) from episode join scenario on scenario.id = scenario "
-        "where ending <> 'void' group by contender, family, ending order by contender, family, ending"
+        "where counted group by contender, family, ending order by contender, family, ending"
     )
     for contender, family, ending, episodes, open_stops, with_open, cut in store.rows(query):
         for name in ("all", family):
@@ -34,7 +34,7 @@ def stops_by_family(store: Store) -> list[dict[str, Any]]:
             row["truncated_finals"] += cut
     query = (
         "select contender, family, stops, count(*) from episode join scenario on scenario.id = scenario "
-        "where ending <> 'void' and stops <> '' group by contender, family, stops"
+        "where counted and stops <> '' group by contender, family, stops"
     )
     for contender, family, text, episodes in store.rows(query):
         for part in text.split(" "):

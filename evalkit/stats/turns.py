@@ -16,7 +16,7 @@ def turns_to_the_end(store: Store) -> list[dict[str, Any]]:
     A quantile is the smallest number of turns that at least that share of the episodes does not exceed.
     """
     query = (
-        "select contender, turns, count(*), sum(ending = 'never') from episode where ending <> 'void' "
+        "select contender, turns, count(*), sum(ending = 'never') from episode where counted "
         "group by contender, turns order by contender, turns"
     )
     counted: dict[int, list[tuple[int, int, int]]] = {}

@@ -52,7 +52,7 @@ def _tried(store: Store) -> Iterator[tuple[int, list[tuple[str, int, int]]]]:
     )
     base.execute(
         "insert into twin select contender, scenario, seed, twin from episode "
-        "where ending <> 'void' and scenario in (select id from scenario where twin is not null) "
+        "where counted and scenario in (select id from scenario where twin is not null) "
         "order by scenario, contender, seed"
     )
     query = (

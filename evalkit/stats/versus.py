@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from evalkit.runs.store import FILE, Store
+from evalkit.scoring.figures import FAULTS
 from evalkit.stats.compare import EQUAL, Paired, paired
-from evalkit.stats.records import FAULTS, Record, contender_names, records
+from evalkit.stats.records import Record, contender_names, records
 from evalkit.stats.signflip import holm
 from evalkit.stats.tally import make_tally
 
@@ -193,9 +194,9 @@ class _Flips:
             "select now.name, new.seed, old.ending || '/' || old.truth, new.ending || '/' || new.truth, "
             "old.correct, new.correct, old.cell, new.cell, old.causes, new.causes "
             "from other.scenario was join main.scenario now on now.name = was.name "
-            "join other.episode old on old.scenario = was.id and old.contender = ? and old.ending <> 'void' "
+            "join other.episode old on old.scenario = was.id and old.contender = ? and old.counted "
             "join main.episode new on new.scenario = now.id and new.contender = ? and new.seed = old.seed "
-            "and new.ending <> 'void' where old.correct <> new.correct or old.ending <> new.ending "
+            "and new.counted where old.correct <> new.correct or old.ending <> new.ending "
             "or old.truth <> new.truth order by now.name, new.seed"
         )
         found = []

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange, Kept
 from evalkit.reports import html
-from evalkit.reports.cases import FLAGS, cases, headline_contenders
+from evalkit.reports.cases import cases, headline_contenders
 from evalkit.reports.html import write_page
 from evalkit.reports.scenes import LONGEST, scenes, wanted_scenes
 from evalkit.runs.medium import Medium, note_recording
@@ -26,6 +26,7 @@ from evalkit.runs.store import Store, void_row
 from evalkit.runs.traces import keep_trace
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
+from evalkit.scoring.figures import MARKS
 from evalkit.stats.summary import summarize
 from evalkit.strategies.presets import PRESETS
 from evalkit.wire.episode import Episode as WireEpisode
@@ -114,7 +115,7 @@ def test_every_failing_episode_is_in_a_case(tmp_path: Path) -> None:
         (0, 1, (0, 1, 2), 3),
         (1, 1, (1,), 1),
     ]
-    flags = {FLAGS[place] for place in range(len(FLAGS)) if found[0].flags & (1 << place)}
+    flags = {MARKS[place] for place in range(len(MARKS)) if found[0].flags & (1 << place)}
     assert flags == {"premature_stop", "false_done"}
 
 
@@ -122,7 +123,7 @@ def test_a_dishonest_report_is_a_fault_of_its_own(tmp_path: Path) -> None:
     dishonest = {**FALSE_DONE, "honest_report": 0}
     store = made_run(tmp_path, recipe([entry("a")], ["s"]), [row(0, 0, 0, **dishonest)])
     (case,) = cases(store, {0})
-    assert case.flags & (1 << len(FLAGS))
+    assert case.flags & (1 << len(MARKS))
 
 
 def test_every_strategy_is_shown_on_the_seeds_that_failed(tmp_path: Path) -> None:

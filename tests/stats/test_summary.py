@@ -14,7 +14,8 @@ from evalkit.runs.plan import make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
 from evalkit.scenarios.suites import load_suites
-from evalkit.stats.summary import RATES, summarize
+from evalkit.scoring.figures import RATES
+from evalkit.stats.summary import summarize
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
 
