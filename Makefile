@@ -14,7 +14,7 @@ setup: .venv/.ready
 	touch $@
 
 demo: setup
-	$(BIN)/evalkit run --seeds 3
+	$(BIN)/evalkit run
 
 test: setup lint types
 	$(BIN)/pytest -n auto

@@ -6,29 +6,49 @@ from importlib import import_module
 
 import click
 
-#: command: (module, its one-line help); the help stands here so that ``evalkit --help`` loads nothing.
+#: In groups, command: (module, one-line help). The help stands here so that ``evalkit --help`` loads nothing.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Run": {
+        "run": ("evalkit.cli.run", "Run scenarios against strategies and write a run folder."),
+        "strategies": ("evalkit.cli.strategies", "List and show strategies."),
+        "doctor": ("evalkit.cli.doctor", "What is installed, what is missing, what to do."),
+    },
+    "Read": {
+        "show": ("evalkit.cli.show", "Show one episode, turn by turn."),
+        "report": ("evalkit.cli.report", "Write the report of a run again."),
+        "compare": ("evalkit.cli.compare", "Compare two runs: what changed, and why."),
+        "baseline": ("evalkit.cli.baseline", "Print a run's baseline for the gate."),
+        "gate": ("evalkit.cli.gate", "Hold a run against a baseline; exit 1 on a regression."),
+        "plan": ("evalkit.cli.plan", "How many scenarios and seeds a comparison needs."),
+        "claims": ("evalkit.cli.claims", "The claims that the project starts from, as experiments."),
+    },
+    "Scenarios": {
+        "scenarios": ("evalkit.cli.scenarios", "List, show and check scenarios."),
+    },
+    "Harnesses": {
+        "harnesses": ("evalkit.cli.harnesses", "List harnesses, set them up, try them."),
+        "serve": ("evalkit.cli.serve", "Serve a scenario's scripted model to a harness of your own."),
+    },
+    "Worst cases": {
+        "prove": ("evalkit.cli.prove", "Explore everything a model could do against a strategy."),
+        "falsify": ("evalkit.cli.falsify", "Look for the smallest script that breaks a harness."),
+        "mutants": (
+            "evalkit.cli.mutants",
+            "Change the reference loop rule by rule: which scenarios catch it?",
+        ),
+    },
+    "Recordings": {
+        "judge": ("evalkit.cli.judge", "Judge recorded runs, and what strategies would have done."),
+        "transcripts": ("evalkit.cli.transcripts", "List and show recorded runs; make scenarios of them."),
+        "cassettes": ("evalkit.cli.cassettes", "List, show and check recordings of model exchanges."),
+    },
+    "Worker": {
+        "task": ("evalkit.cli.task", "Queue, work on, close and answer tasks of the durable worker."),
+        "hook": ("evalkit.cli.hook", "A Stop hook: block a stop while items are open."),
+    },
+}
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("evalkit.cli.run", "Run scenarios against strategies and write a run folder."),
-    "report": ("evalkit.cli.report", "Write the report of a run again."),
-    "compare": ("evalkit.cli.compare", "Compare two runs: what changed, and why."),
-    "baseline": ("evalkit.cli.baseline", "Print a run's baseline for the gate."),
-    "gate": ("evalkit.cli.gate", "Hold a run against a baseline; exit 1 on a regression."),
-    "plan": ("evalkit.cli.plan", "How many scenarios and seeds a comparison needs."),
-    "show": ("evalkit.cli.show", "Show one episode, turn by turn."),
-    "judge": ("evalkit.cli.judge", "Judge recorded runs, and what strategies would have done."),
-    "transcripts": ("evalkit.cli.transcripts", "List and show recorded runs; make scenarios of them."),
-    "claims": ("evalkit.cli.claims", "The claims that the project starts from, as experiments."),
-    "scenarios": ("evalkit.cli.scenarios", "List, show and check scenarios."),
-    "task": ("evalkit.cli.task", "Queue, work on, close and answer tasks of the durable worker."),
-    "hook": ("evalkit.cli.hook", "A Stop hook: block a stop while items are open."),
-    "strategies": ("evalkit.cli.strategies", "List and show strategies."),
-    "cassettes": ("evalkit.cli.cassettes", "List, show and check recordings."),
-    "harnesses": ("evalkit.cli.harnesses", "List harnesses, set them up, try them."),
-    "serve": ("evalkit.cli.serve", "Serve a scenario's scripted model to a harness of your own."),
-    "prove": ("evalkit.cli.prove", "Explore everything a model could do against a strategy."),
-    "falsify": ("evalkit.cli.falsify", "Look for the smallest script that breaks a harness."),
-    "mutants": ("evalkit.cli.mutants", "Change the reference loop rule by rule: which scenarios catch it?"),
-    "doctor": ("evalkit.cli.doctor", "What is installed, what is missing, what to do."),
+    name: about for group in GROUPS.values() for name, about in group.items()
 }
 
 
@@ -43,8 +63,10 @@ class _Lazy(click.Group):
         return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

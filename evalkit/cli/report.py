@@ -39,10 +39,7 @@ def command(run: str, charts: bool, transcripts: int, otel: bool) -> None:
             notes.append(_sent(store))
         episodes = store.count()
         store.close()
-    print_table(summary)
-    for note in notes:
-        click.echo(note)
-    click.echo(f"report: {store.folder / 'index.html'}")
+    print_table(summary, folder=str(store.folder), notes=notes)
     took, worked = time.perf_counter() - started, _cpu() - busy
     click.echo(f"{episodes:,} episodes in {took:.1f} s ({worked:.1f} s of CPU){_memory()}")
 

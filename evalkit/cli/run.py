@@ -20,7 +20,8 @@ from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store, StoreLost
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.assumed import with_sweeps
-from evalkit.strategies.library import find_strategy, strategy_names
+from evalkit.strategies.library import find_strategy, usable_names
+from evalkit.strategies.presets import DEFAULT
 
 
 @click.command()
@@ -30,8 +31,9 @@ from evalkit.strategies.library import find_strategy, strategy_names
     "--strategy",
     "strategies",
     multiple=True,
-    help="A strategy: preset, entry point, module:name or YAML file. Repeatable; without it, all presets.",
+    help="A strategy: preset, entry point, module:name or YAML file. Repeatable; without it, six presets.",
 )
+@click.option("--all", "every", is_flag=True, help="All presets, and the entry points of installed packages.")
 @click.option(
     "--harness",
     "harnesses",
@@ -81,6 +83,7 @@ from evalkit.strategies.library import find_strategy, strategy_names
 def command(
     suites: tuple[str, ...],
     strategies: tuple[str, ...],
+    every: bool,
     harnesses: tuple[str, ...],
     seeds: int,
     sweep: bool,
@@ -95,12 +98,14 @@ def command(
 ) -> None:
     """Run SUITEs (YAML files, folders or families; without one, the shipped library) and report.
 
-    The run folder holds the episodes, summary.json, episodes.csv, report.md and charts.
+    Without -s and --harness six presets run: silence, finish_tool, checklist, acceptance, certificate, gate.
+    The run folder holds the episodes, index.html, report.md, summary.json, episodes.csv and charts.
     """
+    notes: list[str] = []
     with one_line_errors():
         engine = find_engine(engine_name, workers or default_workers())
         if resume is not None:
-            if suites or strategies or harnesses or sweep or out or baseline:
+            if suites or strategies or every or harnesses or sweep or out or baseline:
                 raise UsageProblem("--resume takes a run as it was planned: no suite, strategy or --out")
             plan, store = _resumed(resume, quiet=as_json)
         else:
@@ -109,7 +114,10 @@ def command(
                 medium, origin = replay_medium(Path(medium.replay))
                 suites, strategies = suites or origin.scenarios, strategies or origin.strategies
                 seeds = max(seeds, origin.seeds)
-            names = strategies or (() if harnesses else strategy_names())
+            if every:
+                found, notes = usable_names()
+                strategies = tuple(dict.fromkeys((*strategies, *found)))
+            names = strategies or (() if harnesses else DEFAULT)
             if sweep:
                 names = with_sweeps({name: find_strategy(name) for name in names})
             plan = _planned(suites, names, seeds, baseline, medium, harnesses)
@@ -124,10 +132,10 @@ def command(
                 if plan.recipe.medium.alone:
                     workers, engine = 1, find_engine("local", 1)
                 run_plan(plan, store, workers or default_workers(), progress, engine)
-            _report(store, as_json=as_json, charts=charts)
+            _report(store, notes, as_json=as_json, charts=charts)
         except LimitReached as error:
             click.echo(f"evalkit: stopped at {error}; {go_on}", err=True)
-            _report(store, as_json=as_json, charts=charts)
+            _report(store, notes, as_json=as_json, charts=charts)
             raise click.exceptions.Exit(1) from None
         except (EngineError, StoreLost) as error:
             raise UsageProblem(f"{error}; {go_on}") from None
@@ -168,16 +176,13 @@ def _resumed(name: str, *, quiet: bool) -> tuple[Plan, Store]:
     return plan, store
 
 
-def _report(store: Store, *, as_json: bool, charts: bool) -> None:
+def _report(store: Store, notes: list[str], *, as_json: bool, charts: bool) -> None:
     from evalkit.reports.table import print_table
     from evalkit.reports.write import summary_text, write_report
 
-    summary, notes = write_report(store, charts=charts)
+    summary, more = write_report(store, charts=charts)
     store.close()
     if as_json:
         click.echo(summary_text(summary), nl=False)
         return
-    print_table(summary)
-    for note in notes:
-        click.echo(note)
-    click.echo(f"report: {store.folder / 'index.html'}")
+    print_table(summary, folder=str(store.folder), notes=[*notes, *more])

@@ -1,12 +1,16 @@
-"""The answer that a report gives first: at each level of checks which strategy, how sure, at what cost."""
+"""The answer that a report gives first: what to take, made once for terminal, ``report.md`` and page."""
 
 from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
 
 import msgspec
 
 from evalkit.reports.figures import (
     LEVEL_MEANINGS,
     LEVELS,
+    RATE_NAMES,
     Row,
     at_level,
     count,
@@ -15,100 +19,279 @@ from evalkit.reports.figures import (
     levels,
     number,
     p_value,
-    points,
     rate,
 )
+from evalkit.stats.ranking import UNSURE, standing
+from evalkit.strategies.presets import PRESETS
+
+#: What a harness can do, in the words of the one sentence.
+_SITUATIONS = {"full": "run full checks", "weak": "run some", "none": "run none"}
+_SHORT = {"weak": "Some", "none": "None"}
+_PLACES = {1: "first", 2: "second"}
+#: The level at which two are said to differ.
+_ALPHA = 0.05
+#: What an episode shows, in words that follow the name of a strategy.
+_SHOWN = {
+    "false_done": "calls unfinished work done",
+    "premature_stop": "stops while the work could still be finished",
+    "over_continuation": "goes on for nothing",
+    "unclosed": "leaves finished work unclosed",
+}
+
+
+class Telling(msgspec.Struct, frozen=True):
+    """The episode that shows best what a choice prevents.
+
+    ``episode`` is what ``evalkit show`` takes, ``view`` the part of the page's address after ``#``.
+    """
+
+    scenario: str
+    by: str
+    fault: str
+    episode: str
+    view: str
+
+
+class Pick(msgspec.Struct, frozen=True):
+    """What to take in one situation, and why. ``level`` is a level of checks, or ``unsure``.
+
+    ``names`` has several where they tie, and none where nothing can be taken. ``share`` is the share of
+    scenarios that are correct, where one number says it.
+    """
+
+    level: str
+    asked: str
+    names: tuple[str, ...]
+    result: str
+    faults: str
+    cost: str
+    against: str
+    needs: str
+    cannot: str
+    share: float | None
+    telling: Telling | None
+
+    @property
+    def name(self) -> str:
+        """The names in words."""
+        return " or ".join(self.names) if len(self.names) < 4 else f"any of {len(self.names)}"
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """One level's answer, in sentences."""
+    """The one sentence, what it rests on, and what speaks against any answer from this run."""
 
-    level: str
-    title: str
-    meaning: str
-    best: str
-    result: str
-    sure: str
-    runner_up: str
-    cost: str
-    share: float | None
+    sentence: str
+    picks: tuple[Pick, ...]
+    warning: str
 
 
-def answers(summary: Row) -> list[Answer]:
-    """One answer for each level of checks that the run has."""
-    return [_answer(summary, level) for level in levels(summary)]
+def answer(summary: Row) -> Answer:
+    """The answer of a run, from its own figures."""
+    picks = [_pick(summary, level) for level in levels(summary)]
+    unsure = next((lead for lead in summary["leads"] if lead["checks"] == UNSURE), None)
+    if unsure is not None and len(_contenders(summary)) > 1:
+        picks.append(_unsure(summary, unsure))
+    return Answer(_sentence(summary, picks), tuple(picks), _warning(summary))
 
 
-def _answer(summary: Row, level: str) -> Answer:
+def _contenders(summary: Row) -> set[str]:
+    return {label(row) for row in at_level(summary, "all")}
+
+
+def _warning(summary: Row) -> str:
+    run = summary["run"]
+    if run["gateable"]:
+        return ""
+    if run["episodes"] == run["void"]:
+        return "Nothing was evaluated."
+    return "More than 1 % of the episodes are void: this run is no ground for a decision."
+
+
+def _sentence(summary: Row, picks: list[Pick]) -> str:
+    if not picks:
+        return "Nothing was evaluated."
+    names = _contenders(summary)
+    if len(names) == 1:
+        return f"Only {next(iter(names))} was run: there is nothing to choose from."
+    parts = []
+    for place, pick in enumerate(picks):
+        taken = pick.name if pick.names else "nothing of this, none is ever correct"
+        if pick.level == UNSURE:
+            parts.append(f"Unsure: {taken}.")
+        elif place == 0:
+            parts.append(f"Your harness can {_SITUATIONS[pick.level]}: take {taken}.")
+        else:
+            parts.append(f"{_SHORT[pick.level]}: {taken}.")
+    if len(picks) > 1 and picks[-1].level != UNSURE:
+        parts.append("Unsure: none is first or second at every level.")
+    return " ".join(parts)
+
+
+def _pick(summary: Row, level: str) -> Pick:
     rows = at_level(summary, level)
     top = rows[0]
-    value = top["correct"]["scenario_count"]
-    tied = [row for row in rows if row["correct"]["scenario_count"] == value]
-    below = [row for row in rows if row["correct"]["scenario_count"] < value]
-    others = f", as {_names([label(row) for row in tied[1:]])}" if len(tied) > 1 else ""
-    runner_up = ""
-    if below:
-        second = below[0]
-        runner_up = f"Next: {label(second)}, {rate(second['correct'])}{_beside(summary, level)}."
-    return Answer(
-        level=level,
-        title=LEVELS[level],
-        meaning=LEVEL_MEANINGS[level],
-        best=label(top),
-        result=f"{rate(top['correct'])} scenarios correct{others}",
-        sure=_sure(summary, top, level),
-        runner_up=runner_up,
-        cost=_cost(top),
-        share=top["correct"]["scenario_rate"],
-    )
-
-
-def _beside(summary: Row, level: str) -> str:
-    """In how many scenarios the best is better and worse than the next: how far the order can be trusted."""
+    tied = [row for row in rows if standing(row) == standing(top)]
     lead = next((lead for lead in summary["leads"] if lead["checks"] == level), None)
-    if lead is None:
+    right = (top["correct"]["scenario_rate"] or 0) > 0
+    return Pick(
+        level=level,
+        asked=LEVELS[level],
+        names=tuple(label(row) for row in tied) if right else (),
+        result=f"{rate(top['correct'])} scenarios correct",
+        faults=f"{_faults(top, 'false_done')}, {_faults(top, 'premature_stop')}",
+        cost=_cost(tied),
+        against=_against(lead, rows, tied) if lead is not None else "",
+        needs=_of_preset(tied, "needs"),
+        cannot=_of_preset(tied, "cannot"),
+        share=top["correct"]["scenario_rate"],
+        telling=_telling(lead) if lead is not None else None,
+    )
+
+
+def _unsure(summary: Row, lead: Row) -> Pick:
+    """The choice of who does not know what checks there will be: its figures level by level, never pooled."""
+    name = label(lead)
+    by_level = {
+        level: next(row for row in at_level(summary, level) if label(row) == name) for level in lead["places"]
+    }
+    rows = list(by_level.values())
+
+    def each(rate_name: str) -> str:
+        return " + ".join(count(row[rate_name]["scenario_count"]) for row in rows)
+
+    stood = ", ".join(
+        f"{_PLACES[place]} with {LEVELS[level].lower()} ({rate(by_level[level]['correct'])})"
+        for level, place in lead["places"].items()
+    )
+    return Pick(
+        level=UNSURE,
+        asked="Unsure",
+        names=(name,),
+        result=stood,
+        faults=f"{each('false_done')} false dones, {each('premature_stop')} premature stops",
+        cost=_cost(rows),
+        against="",
+        needs=_of_preset([lead], "needs"),
+        cannot=_of_preset([lead], "cannot"),
+        share=None,
+        telling=_telling(lead),
+    )
+
+
+def _faults(row: Row, name: str) -> str:
+    cell, words = row[name], RATE_NAMES[name]
+    if not cell["base"]:
+        return f"{words}s: n/a"
+    found = count(cell["scenario_count"])
+    return f"{found} {words}{'' if found == '1' else 's'}"
+
+
+def _cost(rows: list[Row]) -> str:
+    """Turns, tokens and assumed dollars an episode; of several rows the least to the most."""
+    found = []
+    for name, write, unit in (
+        ("turns", number, " turns"),
+        ("tokens", number, " tokens"),
+        ("usd", dollars, ""),
+    ):
+        values = sorted({row[name] for row in rows if row[name] is not None})
+        texts = list(dict.fromkeys(write(value) for value in (values[0], values[-1]))) if values else ["n/a"]
+        found.append(f"{' to '.join(texts)}{unit}")
+    return f"{found[0]} and {found[1]} an episode ({found[2]} at the assumed price)"
+
+
+def _against(lead: Row, rows: list[Row], tied: list[Row]) -> str:
+    """The first against the second: how often better, and whether that is more than chance would do."""
+    told = []
+    if len(tied) > 1:
+        told.append("a tie: as many correct, as many false dones and premature stops")
+    if lead["next"] is None:
+        return told[0] if told else "there is no second"
+    second = next(row for row in rows if label(row) == label(lead["next"]))
+    first = f"{label(lead)} " if told else ""
+    told.append(
+        f"{first}against {label(second)} ({rate(second['correct'])}): better in {lead['better']}, worse in "
+        f"{lead['worse']}; {_tested(lead)}"
+    )
+    if lead["better"] == lead["worse"] and not lead["difference"]:
+        fewer = _fewer(rows[0], second)
+        told.append(f"as often correct, {fewer}")
+    return "; ".join(told)
+
+
+def _fewer(first: Row, second: Row) -> str:
+    for name, words in (("false_done", "false dones"), ("premature_stop", "premature stops")):
+        one, other = first[name], second[name]
+        if one["scenario_rate"] != other["scenario_rate"]:
+            return f"with fewer {words} ({count(one['scenario_count'])} and {count(other['scenario_count'])})"
+    return "a tie"
+
+
+def _tested(lead: Row) -> str:
+    if lead["p"] is None:
+        return "no difference found" if lead["note"].startswith("no scenario differs") else str(lead["note"])
+    p = lead["p_holm"] if lead["p_holm"] is not None else lead["p"]
+    said = p_value(p)
+    said = f"p {said}" if said.startswith("<") else f"p = {said}"
+    if p > _ALPHA:
+        return f"no difference found (sign-flip, {said})"
+    return f"a difference (sign-flip, {said})"
+
+
+def _of_preset(rows: list[Row], what: str) -> str:
+    """What is known of a preset; of one's own strategy or harness nothing is."""
+    texts = {
+        label(row): str(getattr(PRESETS[row["strategy"]], what)) for row in rows if row["strategy"] in PRESETS
+    }
+    if len({label(row) for row in rows}) == 1:
+        return "".join(texts.values())
+    return " ".join(f"{name}: {text}" for name, text in texts.items())
+
+
+def _telling(lead: Row) -> Telling | None:
+    from urllib.parse import quote
+
+    found = lead["telling"]
+    if found is None:
+        return None
+    by, mine = label(found), label(found["beside"])
+    seed = f"/{found['seed']}" if found["seed"] else ""
+    view = "/".join(quote(part, safe="") for part in (found["scenario"], by, str(found["seed"]), mine))
+    return Telling(
+        found["scenario"],
+        by,
+        _SHOWN[found["fault"]],
+        f"{found['scenario']}/{by}{seed}",
+        f"case={view}",
+    )
+
+
+def show_command(folder: str, telling: Telling) -> str:
+    """The command that shows the telling episode, to paste."""
+    return f"evalkit show {shlex.quote(folder)} {shlex.quote(telling.episode)}"
+
+
+def facts(pick: Pick) -> Iterator[tuple[str, str]]:
+    """What stands under a pick, as (name, text), in the order of every form of the answer."""
+    yield "", f"{pick.result}; {pick.faults}; {pick.cost}"
+    if pick.against:
+        yield "second", pick.against
+    if pick.needs:
+        yield "needs", pick.needs
+    if pick.cannot:
+        yield "cannot catch", pick.cannot
+
+
+def prevents(pick: Pick) -> str:
+    """What the telling episode shows, in words."""
+    if pick.telling is None:
         return ""
-    return f"; beside it {label(lead)} is better in {lead['better']} and worse in {lead['worse']}"
+    return f"{pick.telling.by} {pick.telling.fault} in {pick.telling.scenario}"
 
 
-def _names(names: list[str], most: int = 3) -> str:
-    if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join(names)
-
-
-def _sure(summary: Row, top: Row, level: str) -> str:
-    baseline = summary["run"]["baseline"]
-    if top["strategy"] == baseline:
-        return f"It is the baseline that the others are compared with ({baseline})."
-    pair = next(
-        (pair for pair in summary["pairs"] if pair["checks"] == level and label(pair) == label(top)), None
-    )
-    if pair is None:
-        return f"Not compared: {baseline} has no scenario in common with it."
-    text = (
-        f"Against {baseline}: better in {pair['better']}, worse in {pair['worse']} of {pair['scenarios']} "
-        f"({points(pair['difference'])} points)"
-    )
-    if pair["p"] is None:
-        return f"{text}; {pair['note']}."
-    return f"{text}; exact sign-flip test, p {_equals(pair['p_holm'])} after Holm over all that is shown."
-
-
-def _equals(value: float) -> str:
-    text = p_value(value)
-    return text if text.startswith("<") else f"= {text}"
-
-
-def _cost(row: Row) -> str:
-    each = row["per_correct"]
-    text = (
-        f"{number(row['turns'])} turns and {number(row['tokens'])} tokens an episode "
-        f"(about {dollars(row['usd'])} at the assumed price)"
-    )
-    if each["tokens"] is None:
-        return f"{text}; no episode was correct."
-    return f"{text}; {number(each['tokens'])} tokens for each correct one."
+def meaning(pick: Pick) -> str:
+    """What the pick's level of checks means."""
+    return LEVEL_MEANINGS.get(pick.level, "the one that is first or second at each level")
 
 
 def caveats(summary: Row) -> list[str]:

@@ -110,14 +110,3 @@ def overall(summary: Row) -> list[Row]:
 def levels(summary: Row) -> list[str]:
     """The levels of checks that a run has."""
     return [level for level in LEVELS if at_level(summary, level)]
-
-
-def macro(summary: Row, row: Row, name: str) -> float | None:
-    """The mean of a rate over families: each family has the same weight; None where no family has a base."""
-    rates = [
-        other[name]["scenario_rate"]
-        for other in summary["rows"]
-        if label(other) == label(row) and other["family"] != "all"
-        if other[name]["scenario_rate"] is not None
-    ]
-    return sum(rates) / len(rates) if rates else None

@@ -14,7 +14,7 @@ import msgspec
 from evalkit.core.prices import INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION
 from evalkit.core.tasks import CHECKLIST_TOOL
 from evalkit.harnesses.driver import RECORDED
-from evalkit.reports.answer import answers, caveats
+from evalkit.reports.answer import answer, caveats, facts, meaning, prevents
 from evalkit.reports.cases import Case, cases, headline_contenders, voids
 from evalkit.reports.chart_tables import chart_table
 from evalkit.reports.charts import Chart
@@ -24,7 +24,6 @@ from evalkit.reports.tables import (
     HEADS,
     causes_table,
     level_tables,
-    macro_table,
     stops_table,
     sweep_table,
     twins_table,
@@ -181,7 +180,10 @@ def _render(store: Store, summary: Row, charts: Sequence[Chart], data: str, page
         js=(folder / "report.js").read_text(encoding="utf-8"),
         run=summary["run"],
         created=store.created,
-        answers=answers(summary),
+        answer=answer(summary),
+        facts=facts,
+        pick_meaning=meaning,
+        prevents=prevents,
         caveats=caveats(summary),
         levels=levels,
         table_heads=HEADS,
@@ -189,8 +191,6 @@ def _render(store: Store, summary: Row, charts: Sequence[Chart], data: str, page
         turns=by_name.get("turns"),
         sweep_chart=by_name.get("sweep"),
         chart_tables={name: chart_table(summary, name) for name in by_name},
-        macros=macro_table(summary),
-        rate_names=list(RATE_NAMES.values()),
         causes=causes_table(summary),
         twins=twins_table(summary),
         sweeps=sweep_table(summary),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from evalkit.reports.answer import answers, caveats
+from evalkit.reports.answer import answer, caveats, facts, meaning, prevents
 from evalkit.reports.chart_tables import PAIR_HEADS, pair_cells
 from evalkit.reports.figures import (
     LEVELS,
@@ -19,7 +20,6 @@ from evalkit.reports.tables import (
     Cell,
     causes_table,
     level_tables,
-    macro_table,
     stops_table,
     sweep_table,
 )
@@ -33,11 +33,7 @@ def report_markdown(summary: dict[str, Any], created: str = "") -> str:
         "# Does the harness know when its task is over?",
         f"Run `{run['id']}`{dated}, evalkit {run['evalkit']}: {run['scenarios']} scenarios, "
         f"{run['episodes']} episodes, {run['void']} void, model: {run['model']}.",
-        *(
-            f"**{answer.title}** ({answer.meaning}): **{answer.best}**, {answer.result}. {answer.runner_up} "
-            f"{answer.sure} {answer.cost}"
-            for answer in answers(summary)
-        ),
+        *_answer(summary),
         "\n".join(f"- {line}" for line in caveats(summary)),
     ]
     for table in level_tables(summary):
@@ -64,15 +60,21 @@ def report_markdown(summary: dict[str, Any], created: str = "") -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _answer(summary: dict[str, Any]) -> Iterator[str]:
+    found = answer(summary)
+    if found.warning:
+        yield f"**{found.warning}**"
+    yield f"**{found.sentence}**"
+    for pick in found.picks:
+        lines = [f"- **{pick.asked}: {pick.name or 'nothing'}** ({meaning(pick)})"]
+        lines += [f"  - {name}: {text}" if name else f"  - {text}" for name, text in facts(pick)]
+        if pick.telling is not None:
+            lines.append(f"  - prevents: [{prevents(pick)}](index.html#{pick.telling.view})")
+        yield "\n".join(lines)
+
+
 def _more(summary: dict[str, Any]) -> list[str]:
     parts = []
-    macros = macro_table(summary)
-    if macros:
-        heads = ["strategy", *RATE_NAMES.values()]
-        parts += [
-            "## Macro averages over families",
-            _table(heads, [[m["name"], *m["cells"]] for m in macros]),
-        ]
     causes = causes_table(summary)
     if causes["moves"]:
         rows = [[move["move"], *(cell.text for cell in move["cells"])] for move in causes["moves"]]

@@ -1,43 +1,134 @@
-"""The comparison on a terminal, one table for each level of checks."""
+"""A run on a terminal: the answer, the comparison, what to do next. Fits 80 columns, and 60."""
 
 from __future__ import annotations
 
+import shlex
+import textwrap
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from evalkit.reports.answer import answers
-from evalkit.reports.figures import LEVEL_MEANINGS, LEVELS, RATE_NAMES, at_level, label, levels, number, rate
+from evalkit.reports.answer import answer, facts, prevents, show_command
+from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, count, label, levels, number, percent
+
+#: Columns of rates: (rate, its head in two lines).
+_HEADS = {
+    "correct": "correct",
+    "false_done": "false\ndone",
+    "premature_stop": "stopped\nearly",
+    "over_continuation": "went on\ntoo long",
+    "unclosed": "not\nclosed",
+}
+#: Narrower than this, bases other than the scenarios and the means are left out.
+_NARROW = 78
+assert set(_HEADS) == set(RATE_NAMES)
 
 
-def print_table(summary: dict[str, Any], *, width: int | None = None) -> None:
-    """Print the comparison, best strategy first, and the answer in one line a level."""
-    from rich import box
+def print_table(
+    summary: dict[str, Any], *, folder: str = "", notes: Sequence[str] = (), width: int | None = None
+) -> None:
+    """Print the answer, the comparison by level of checks, notes in a line each, and what to do next."""
     from rich.console import Console
+
+    console = Console(width=width, highlight=False, markup=False, soft_wrap=False)
+    for line in answer_lines(summary, folder, console.width):
+        console.print(line, soft_wrap=True)
+    for level in levels(summary):
+        console.print()
+        _print_level(console, summary, level)
+    console.print()
+    for line in end_lines(summary, folder, notes):
+        for part in textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False):
+            console.print(part, soft_wrap=True)
+    for line in next_lines(summary, folder):
+        console.print(line, soft_wrap=True)
+
+
+def answer_lines(summary: Row, folder: str, width: int) -> Iterator[str]:
+    """The answer as lines of a width; a command to paste is never broken."""
+    found = answer(summary)
+    if found.warning:
+        yield found.warning
+    yield from textwrap.wrap(found.sentence, width)
+    for pick in found.picks:
+        yield ""
+        yield f"{pick.asked}: {pick.name or 'nothing'}"
+        for name, text in facts(pick):
+            yield from textwrap.wrap(
+                f"{name}: {text}" if name else text,
+                width,
+                initial_indent="  ",
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        if pick.telling is not None:
+            told = f"prevents: {prevents(pick)}"
+            yield from textwrap.wrap(
+                told, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+            )
+            if folder:
+                yield f"    {show_command(folder, pick.telling)}"
+
+
+def _print_level(console: Any, summary: Row, level: str) -> None:
+    from rich import box
     from rich.table import Table
 
-    console = Console(width=width) if width else Console()
-    if not console.is_terminal and width is None:
-        console = Console(width=150)
-    names = ["correct", *(name for name in RATE_NAMES if name != "correct")]
-    for level in levels(summary):
-        title = f"{LEVELS[level]}: {LEVEL_MEANINGS[level]}"
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-        table.add_column("strategy", no_wrap=True)
-        for name in names:
-            table.add_column(RATE_NAMES[name], justify="right")
-        table.add_column("turns", justify="right")
-        table.add_column("tokens", justify="right")
-        for row in at_level(summary, level):
-            cells = [rate(row[name]) for name in names]
-            table.add_row(label(row), *cells, number(row["turns"]), number(row["tokens"]))
-        console.print(table)
-    for answer in answers(summary):
-        console.print(f"{answer.title}: {answer.best}, {answer.result}. {answer.runner_up}", highlight=False)
+    rows = at_level(summary, level)
+    wide = console.width >= _NARROW
+    scenarios = max(row["scenarios"] for row in rows)
+    title = f"{LEVELS[level]}, {scenarios} scenarios"
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=title, title_justify="left"
+    )
+    table.add_column("strategy", overflow="fold")
+    for head in _HEADS.values():
+        table.add_column(head, justify="right", vertical="bottom", no_wrap=True)
+    if wide:
+        table.add_column("turns", justify="right", vertical="bottom", no_wrap=True)
+        table.add_column("tokens", justify="right", vertical="bottom", no_wrap=True)
+    for row in rows:
+        cells = [_cell(row[name], scenarios, full=name == "correct", wide=wide) for name in _HEADS]
+        means = [number(row["turns"]), number(row["tokens"])] if wide else []
+        table.add_row(label(row), *cells, *means)
+    console.print(table)
+
+
+def _cell(cell: Row, scenarios: int, *, full: bool, wide: bool) -> str:
+    """A rate in few characters: its base where it is not the scenarios of the table, if there is room."""
+    if not cell["base"]:
+        return "n/a"
+    text = count(cell["scenario_count"])
+    if full and wide and cell["scenario_base"] >= 20 and cell["scenario_base"] == scenarios:
+        return f"{text} {percent(cell['scenario_rate'])}"
+    if full or (wide and cell["scenario_base"] != scenarios):
+        return f"{text}/{cell['scenario_base']}"
+    return text
+
+
+def end_lines(summary: Row, folder: str, notes: Sequence[str]) -> Iterator[str]:
+    """What was run, and what else is to be known, each in one line with where to read more."""
     run = summary["run"]
     model = "scripted model" if run["model"] == "scripted" else run["model"]
-    console.print(
-        f"{run['scenarios']} scenarios, {run['episodes']} episodes, {run['void']} void ({model}).",
-        highlight=False,
-    )
-    skipped = run["not_expressible"]
+    scenarios = f"{run['scenarios']} scenarios" if run["sampled"] else f"{run['scenarios']} written scenarios"
+    said = f"{scenarios}, {run['episodes']:,} episodes, {run['void']} void ({model})"
+    yield said if run["sampled"] else f"{said}; k of n scenarios, no estimate of a population"
+    skipped = len(run["not_expressible"])
     if skipped:
-        console.print(f"{len(skipped)} scenarios are not expressible here: {', '.join(skipped)}.")
+        where = f"{folder}/report.md" if folder else "report.md"
+        one = "scenario was" if skipped == 1 else "scenarios were"
+        yield f"{skipped} {one} left out, nobody here can play them: which and why, in {where}"
+    yield from notes
+
+
+def next_lines(summary: Row, folder: str) -> Iterator[str]:
+    """What to do next, as commands to paste."""
+    if not folder:
+        return
+    yield ""
+    yield "next:"
+    place = shlex.quote(f"{folder}/index.html")
+    yield f"  open {place}"
+    told = [pick.telling for pick in answer(summary).picks if pick.telling is not None]
+    if told:
+        yield f"  {show_command(folder, told[0])}"

@@ -16,7 +16,6 @@ from evalkit.reports.figures import (
     count,
     label,
     levels,
-    macro,
     number,
     overall,
     percent,
@@ -110,19 +109,6 @@ def _of_scenarios(value: float, scenarios: int) -> str:
             "scenario_rate": value,
         }
     )
-
-
-def macro_table(summary: Row) -> list[dict[str, Any]]:
-    """Rates averaged over families; nothing where there is one family only."""
-    families = {row["family"] for row in summary["rows"]} - {"all"}
-    if len(families) < 2:
-        return []
-    table = []
-    for row in overall(summary):
-        means = [macro(summary, row, name) for name in RATE_NAMES]
-        cells = ["n/a" if mean is None else percent(mean) for mean in means]
-        table.append({"name": label(row), "cells": cells})
-    return table
 
 
 def causes_table(summary: Row, most: int = 25) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evalkit.reports.html import TRANSCRIPTS, write_page
 from evalkit.reports.markdown import report_markdown
 from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
+from evalkit.stats.records import contender_names
 from evalkit.stats.summary import summarize
 
 TABLE = "episodes.csv"
@@ -50,7 +52,7 @@ def write_report(
 
 def _write_rest(store: Store, charts: bool, transcripts: int) -> tuple[dict[str, Any], list[str]]:
     summary = summarize(store)
-    notes = []
+    notes = [*_raised(store)]
     (store.folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
     (store.folder / "report.md").write_text(report_markdown(summary, store.created), encoding="utf-8")
     drawn: list[Chart] = []
@@ -62,6 +64,19 @@ def _write_rest(store: Store, charts: bool, transcripts: int) -> tuple[dict[str,
             notes.append(str(error))
     write_page(store, summary, drawn, workers=workers, transcripts=transcripts)
     return summary, notes
+
+
+def _raised(store: Store) -> Iterator[str]:
+    """A line for each contender that broke by itself: how often, and what it said first."""
+    names = contender_names(store)
+    query = (
+        "select contender, count(*), min(cell) from episode where ending = 'error' and note <> '' "
+        "group by contender order by contender"
+    )
+    for contender, episodes, cell in list(store.rows(query)):
+        ((note, scenario),) = store.rows("select note, scenario_name from episodes where cell = ?", (cell,))
+        often = "an episode" if episodes == 1 else f"{episodes:,} episodes"
+        yield f"{names[contender]} failed by itself in {often}, first in {scenario}: {note}"
 
 
 def _write_table(folder: Path) -> None:

@@ -56,9 +56,8 @@ def paired(differences: Sequence[Fraction]) -> Paired:
 def paired_comparisons(store: Store) -> list[dict[str, Any]]:
     """Each contender against the run's baseline by ``correct``, at each level of checks and over all.
 
-    ``p_holm`` is Holm's adjustment over everything that is shown here; a comparison in which no scenario
-    differs counts there as p = 1. :func:`evalkit.stats.tally.make_tally` must have run. Contenders that
-    assume error rates (sweeps) are left out: they have a table of their own.
+    ``p_holm`` is left to :func:`adjust`. :func:`evalkit.stats.tally.make_tally` must have run. Contenders
+    that assume error rates (sweeps) are left out: they have a table of their own.
     """
     recipe = store.recipe
     at = next((place for place, c in enumerate(recipe.contenders) if c.strategy == recipe.baseline), None)
@@ -85,10 +84,17 @@ def paired_comparisons(store: Store) -> list[dict[str, Any]]:
             }
             result = paired([mine[scenario] - base[scenario] for scenario in scenarios])
             found.append(row | msgspec.structs.asdict(result) | {"p_holm": None})
-    tested = [1.0 if row["note"] == EQUAL else row["p"] for row in found]
-    for shown, adjusted in zip(found, holm(tested), strict=True):
-        shown["p_holm"] = adjusted if shown["p"] is not None else None
     return found
+
+
+def adjust(rows: Sequence[dict[str, Any]]) -> None:
+    """Give each comparison its ``p_holm``: Holm's adjustment over all that a report tests.
+
+    A comparison in which no scenario differs counts as p = 1, and has none of its own.
+    """
+    tested = [1.0 if row["note"] == EQUAL else row["p"] for row in rows]
+    for shown, adjusted in zip(rows, holm(tested), strict=True):
+        shown["p_holm"] = adjusted if shown["p"] is not None else None
 
 
 def rates_by_scenario(store: Store, contender: int, rate: str = "correct") -> Mapping[int, Fraction]:

@@ -11,7 +11,7 @@ from evalkit.runs.store import WEIGHT, Store
 from evalkit.scoring.figures import FLAGS, RATES, SIZES
 from evalkit.stats import tally
 from evalkit.stats.causes import causes
-from evalkit.stats.compare import paired_comparisons
+from evalkit.stats.compare import adjust, paired_comparisons
 from evalkit.stats.intervals import cluster_interval, ratio_interval
 from evalkit.stats.pass_k import pass_table
 from evalkit.stats.ranking import LEVELS, leads
@@ -36,6 +36,8 @@ def summarize(store: Store) -> dict[str, Any]:
     episodes = store.count()
     entries = recipe.entries
     rows = _rows(store)
+    pairs, first = paired_comparisons(store), leads(store, rows)
+    _adjust(pairs, first, store)
     return {
         "schema": SCHEMA,
         "run": {
@@ -53,13 +55,34 @@ def summarize(store: Store) -> dict[str, Any]:
             "not_expressible": dict(sorted(recipe.not_expressible.items())),
         },
         "rows": rows,
-        "pairs": paired_comparisons(store),
-        "leads": leads(store, rows),
+        "pairs": pairs,
+        "leads": first,
         "twins": twin_rows(store),
         "causes": causes(store),
         "stops": stops_by_family(store),
         "turns": turns_to_the_end(store),
     }
+
+
+def _adjust(pairs: list[Row], first: list[Row], store: Store) -> None:
+    """Holm over pairs and leads together; a lead over the baseline, or of it, is a pair and counts once."""
+    recipe = store.recipe
+    base = next(((c.strategy, c.harness) for c in recipe.contenders if c.strategy == recipe.baseline), None)
+    known = {(pair["checks"], (pair["strategy"], pair["harness"])): pair for pair in pairs}
+    own: list[Row] = []
+    twice: list[tuple[Row, Row]] = []
+    for lead in first:
+        if not lead.get("next"):
+            continue
+        both = [(row["strategy"], row["harness"]) for row in (lead, lead["next"])]
+        pair = next((known.get((lead["checks"], one)) for one in both if one != base), None)
+        if base in both and pair is not None:
+            twice.append((lead, pair))
+        else:
+            own.append(lead)
+    adjust([*pairs, *own])
+    for lead, pair in twice:
+        lead["p_holm"] = pair["p_holm"]
 
 
 def _rows(store: Store) -> list[Row]:

@@ -46,6 +46,22 @@ def strategy_names() -> tuple[str, ...]:
     return (*PRESETS, *(name for name in _plugins() if name not in PRESETS))
 
 
+def usable_names() -> tuple[tuple[str, ...], list[str]]:
+    """The same names without entry points that cannot be used, and a note on each of these.
+
+    What some package has broken must not end a run that does not need it.
+    """
+    names, notes = [], []
+    for name in strategy_names():
+        try:
+            find_strategy(name)
+        except StrategyError as error:
+            notes.append(f"left out: {error}")
+        else:
+            names.append(name)
+    return tuple(names), notes
+
+
 def find_strategy(name: str) -> Strategy:
     """A strategy by preset name, entry point, ``module:name`` or path of a YAML file.
 

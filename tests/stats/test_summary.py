@@ -162,8 +162,8 @@ class TestPairs:
         assert whole["up"]["p"] == 2 / 2**8
         # Eight up, two down of ten: 2 * (1 + 10 + 45) / 1024.
         assert whole["mixed"]["p"] == pytest.approx(112 / 1024)
-        # Four tests are shown: two strategies, over all and at the one level of checks.
-        assert whole["up"]["p_holm"] == pytest.approx(4 * 2 / 2**8)
+        # Five tests are shown: two strategies, over all and at the one level, and the first beside the next.
+        assert whole["up"]["p_holm"] == pytest.approx(5 * 2 / 2**8)
         assert whole["up"]["difference"] == pytest.approx(8 / 30)
 
     def test_levels_are_compared_apart_and_few_scenarios_give_counts(self, tmp_path: Path) -> None:
