@@ -18,6 +18,7 @@ from evalkit.cli.counterexamples import (
 )
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.setting_up import set_up_all
+from evalkit.core import thresholds
 from evalkit.harnesses.find import find_harness
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ DATABASE = Path(".hypothesis") / "evalkit"
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Another seed looks elsewhere.")
 @click.option(
-    "--nudges", default=3, show_default=True, type=click.IntRange(0),
+    "--nudges", default=thresholds.FRUITLESS_NUDGES, show_default=True, type=click.IntRange(0),
     help="Nudges in a row that are allowed without a new effect.",
 )  # fmt: skip
 @click.option(
-    "--repeats", default=30, show_default=True, type=click.IntRange(0),
+    "--repeats", default=thresholds.RESENDS, show_default=True, type=click.IntRange(0),
     help="Times in a row that it may ask again after a pause, a cut-off or a refusal.",
 )  # fmt: skip
 @click.option(

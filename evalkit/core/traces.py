@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from evalkit.core import thresholds
 from evalkit.core.decisions import EndingKind
 from evalkit.core.requests import Request, finish_answer, neutral_faults
 from evalkit.core.tasks import FINISH_TOOL, Offered, occurs_whole
@@ -144,7 +145,7 @@ class Trace:
         ):
             self._nudges += 1
             self.max_nudges = max(self.max_nudges, self._nudges)
-            if self._nudges == 3:
+            if self._nudges == thresholds.FRUITLESS_NUDGES:
                 self.nudged_out = (self.turns, self.tokens)
         if turn.kind == "pause" and request.echo is not None and request.text is None:
             self._resends += 1

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from evalkit.core import thresholds
 from evalkit.core.decisions import Ending
 from evalkit.core.requests import FALLBACK_MODEL, FIRST_MODEL
 from evalkit.core.tasks import Limits, Offered
 from evalkit.harnesses.loop import NOTIONS
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scoring.arena import TURN_CAP, Arena
+from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ending_of, run_episode, score
 from evalkit.strategies.strategy import Strategy
 
@@ -342,4 +343,4 @@ class _Live(_OnTape):
 
 def _cap(limits: Limits) -> int:
     """evalkit's own cap for live runs, where no ideal harness can say how long it takes."""
-    return max(TURN_CAP, 2 * (limits.turns or 0))
+    return max(thresholds.TURN_CAP, 2 * (limits.turns or 0))

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import msgspec
 
+from evalkit.core import thresholds
 from evalkit.core.decisions import Ending
 from evalkit.core.tasks import Offered, Task
 from evalkit.core.traces import Trace
@@ -17,9 +18,6 @@ from evalkit.scenarios.scenario import Scenario, make_task
 from evalkit.scoring.chances import Chances, Visits
 from evalkit.scoring.ideal import IdealMind
 from evalkit.worlds import World, make_world
-
-#: evalkit's own cap on model turns: this, or twice the ideal harness's, whichever is more.
-TURN_CAP = 60
 
 _FAILED = make_turn((), "failed")
 
@@ -86,7 +84,7 @@ class Arena:
 
     def cap(self, seed: int) -> int:
         """The number of model turns at which evalkit ends a run."""
-        return max(TURN_CAP, 2 * self._ideal(seed).turns)
+        return max(thresholds.TURN_CAP, 2 * self._ideal(seed).turns)
 
     def ideal_outcome(self, seed: int) -> tuple[str, str]:
         """The ideal harness's ending and truth."""

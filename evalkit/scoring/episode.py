@@ -6,6 +6,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
+from evalkit.core import thresholds
 from evalkit.core.decisions import Ending, EndingKind
 from evalkit.core.tasks import Task
 from evalkit.core.traces import Decision, Trace
@@ -210,15 +211,15 @@ def _duplicates(trace: Trace, effects: dict[str, int], once: bool) -> int:
 def _over_continuation(trace: Trace, ending: EndingKind) -> bool:
     if ending == "never":
         return True
-    if trace.excess[0] > 3:
+    if trace.excess[0] > thresholds.TURNS_AFTER_COMPLETION:
         return True
-    if trace.max_held > 12:
+    if trace.max_held > thresholds.TURNS_HELD_UNDECIDED:
         return True
     return not trace.ever_held and (
-        trace.max_nudges > 3
-        or trace.max_since_decision > 12
-        or trace.max_undecided > 40
-        or trace.max_resends > 30
+        trace.max_nudges > thresholds.FRUITLESS_NUDGES
+        or trace.max_since_decision > thresholds.TURNS_SINCE_DECISION
+        or trace.max_undecided > thresholds.TURNS_UNDECIDED
+        or trace.max_resends > thresholds.RESENDS
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
+from evalkit.core import thresholds
 from evalkit.core.decisions import (
     Action,
     End,
@@ -25,12 +26,6 @@ from evalkit.core.tasks import FINISH_TOOL, Limits, Offered, occurs_whole
 from evalkit.core.turns import Turn, parse_arguments
 from evalkit.harnesses.driver import Place
 from evalkit.strategies.folds import Ran
-
-#: The driver gives up after so many consecutive nudges, and after so many turns, without progress.
-DRIVER_NUDGES = 8
-DRIVER_TURNS = 25
-#: The ideal harness escalates after so many fruitless nudges.
-HARNESS_NUDGES = 3
 
 
 class Setting(Place, Protocol):
@@ -92,7 +87,7 @@ class IdealMind:
     def _ask_again(self, turn: Turn) -> Action:
         """Retry or poll, until nothing changes any more."""
         self._idle += 1
-        if self._idle > DRIVER_TURNS:
+        if self._idle > thresholds.DRIVER_TURNS:
             key = self.stage.key()
             if key in self._seen:
                 return self._end("escalated", "gave up")
@@ -109,7 +104,7 @@ class IdealMind:
             self._best = progress
             self._nudges = self._turns = 0
         key = stage.key()
-        gives_up = key in self._seen or self._turns >= DRIVER_TURNS
+        gives_up = key in self._seen or self._turns >= thresholds.DRIVER_TURNS
         self._seen.add(key)
         finish = any(call.tool == FINISH_TOOL for call in turn.calls)
         keyword = turn.kind in ("content", "unknown") and self._says_keyword(turn)
@@ -121,7 +116,7 @@ class IdealMind:
             return self._end("limit", limit)
         refused = turn.kind == "refusal" and (self._fell_back or turn.category == "reasoning_extraction")
         nudge = decision or refused
-        cap = DRIVER_NUDGES if self.limits is None else HARNESS_NUDGES
+        cap = thresholds.DRIVER_NUDGES if self.limits is None else thresholds.FRUITLESS_NUDGES
         if gives_up or (nudge and self._nudges >= cap):
             return self._end("escalated", "gave up")
         if turn.kind == "pause":

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from evalkit.core import thresholds
 from evalkit.core.tasks import Tool
 from evalkit.core.traces import Trace
 from evalkit.harnesses.records import Exchange, Kept
 from evalkit.models.scripted import OWN_TOOLS
 from evalkit.scoring.episode import Episode
 
-#: What a harness is held to where it does not say: the design's limits of going on for nothing.
-NUDGES, REPEATS = 3, 30
 #: Stop reasons that are answered by asking again, by the kind of their turn.
 _REPEATABLE = {
     "pause_turn": "pause",
@@ -26,10 +25,13 @@ _REPEATABLE = {
 
 
 class Caps(msgspec.Struct, frozen=True):
-    """How many nudges in a row without a new effect, how many answers in a row to a turn of one kind."""
+    """How many nudges in a row without a new effect, how many answers in a row to a turn of one kind.
 
-    nudges: int = NUDGES
-    repeats: int = REPEATS
+    Where a harness does not say, it is held to the limits of going on for nothing.
+    """
+
+    nudges: int = msgspec.field(default_factory=lambda: thresholds.FRUITLESS_NUDGES)
+    repeats: int = msgspec.field(default_factory=lambda: thresholds.RESENDS)
 
 
 def broken_by(

@@ -13,14 +13,10 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core import thresholds
 from evalkit.transcripts.judge import BEYOND, UNKNOWN, Stop
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.replay import Replay
-
-#: Turns after the first decision at which a task was complete, and turns without any, that are too many
-#: (section 3 of the design).
-_MORE_TURNS = 3
-_NO_DECISION = 12
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -157,7 +153,10 @@ def _flags(truth: Truth, stop: Stop, held: bool | None, after: int) -> dict[str,
     if first is not None:
         excess = max(0, stop.turn - first)
         quiet = truth.label.complete_at if truth.label.complete_at is not None else truth.settled
-        too_late = excess > _MORE_TURNS or min(first, stop.turn) - quiet > _NO_DECISION
+        too_late = (
+            excess > thresholds.TURNS_AFTER_COMPLETION
+            or min(first, stop.turn) - quiet > thresholds.TURNS_HELD_UNDECIDED
+        )
         # Without ``complete_at`` an earlier decision may have been the first.
         over = True if too_late else False if truth.label.complete_at is not None else None
     return {

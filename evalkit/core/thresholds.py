@@ -1,0 +1,33 @@
+"""From where on going on is for nothing, and giving up is not too early: section 3 of the design.
+
+Read as ``thresholds.NAME``, so that one is changed for all who judge by it.
+"""
+
+from __future__ import annotations
+
+# Over-continuation: more than so many.
+
+#: Model turns after the first decision at which the oracle held.
+TURNS_AFTER_COMPLETION = 3
+#: Model turns for which the oracle held, without any decision.
+TURNS_HELD_UNDECIDED = 12
+#: Consecutive nudges without progress. The ideal harness escalates after so many.
+FRUITLESS_NUDGES = 3
+#: Consecutive turns without progress since a decision.
+TURNS_SINCE_DECISION = 12
+#: Consecutive turns without progress and without any decision.
+TURNS_UNDECIDED = 40
+#: Consecutive turns without progress whose calls only repeat what was answered the same.
+REPEATING_TURNS = 12
+#: Consecutive resends of paused turns.
+RESENDS = 30
+
+# The ideal driver gives up.
+
+#: Consecutive nudges without progress.
+DRIVER_NUDGES = 8
+#: Consecutive turns, pauses not counted, in which nothing was settled and the script came no nearer.
+DRIVER_TURNS = 25
+
+#: Model turns at which evalkit itself ends a run: this, or twice the ideal harness's, whichever is more.
+TURN_CAP = 60
