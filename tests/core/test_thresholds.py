@@ -16,8 +16,9 @@ from tests.helpers import play, scenario
 
 @pytest.fixture
 def refuses() -> Scenario:
-    """The model says that it is done, whatever it is told."""
-    return scenario([{"say": "Nothing to do.", "claim": "done"}], task={"items": "given"})
+    """The model says that it is done, in other words each time, whatever it is told."""
+    words = ("Nothing to do.", "All is well.", "It is done.", "Done, I said.", "Done.", "Yes, done.")
+    return scenario([{"say": said, "claim": "done"} for said in words], task={"items": "given"})
 
 
 def after_nudges(of: Scenario, nudges: int) -> Episode:
