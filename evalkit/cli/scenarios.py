@@ -72,11 +72,13 @@ def show(name: str) -> None:
 @click.option("--presets", is_flag=True, help="Say which presets pass and fail each scenario, and why.")
 @click.option("--seeds", default=3, show_default=True, help="Seeds of scenarios that have choices.")
 def check(suites: tuple[str, ...], presets: bool, seeds: int) -> None:
-    """Play each scenario with the ideal harness: it must be correct; twins must be twins. Exit 1 if not.
+    """Play each scenario with the ideal harness, and say how that run went. Exit 1 where one is not sound.
 
-    With --presets it also says what a scenario can tell apart.
+    It is sound if its declarations do not contradict each other, the ideal harness is correct on it, no
+    preset completes what the ideal driver does not, what it expects of presets holds, and its twin is a twin.
+    With --presets the check also says what a scenario can tell apart.
     """
-    from evalkit.scoring.check import check_scenario
+    from evalkit.scoring.check import examine
 
     if seeds < 1:
         raise UsageProblem(f"--seeds must be at least 1, got {seeds}")
@@ -85,11 +87,12 @@ def check(suites: tuple[str, ...], presets: bool, seeds: int) -> None:
         known = {scenario.name: scenario for scenario in (*load_suites(()), *scenarios)}
     failed = 0
     for scenario in scenarios:
-        findings = check_scenario(scenario, known, seeds)
-        failed += any(finding.fails for finding in findings)
-        for finding in findings:
+        checked = examine(scenario, known, seeds)
+        failed += not checked.sound
+        for finding in checked.findings:
             word = "FAIL" if finding.fails else "note"
             click.echo(f"{word} {scenario.place}: {finding.scenario}: {finding.message}")
+        click.echo(f"{scenario.name}: {checked.ideal}")
         if presets:
             _tell(scenario, seeds)
     click.echo(f"{len(scenarios) - failed} of {len(scenarios)} scenarios are sound")

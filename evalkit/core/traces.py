@@ -131,6 +131,11 @@ class Trace:
         turns, tokens = self.turns - self.complete_at[0], self.tokens - self.complete_at[1]
         return max(self.max_excess, (turns, tokens))
 
+    @property
+    def nudges(self) -> int:
+        """The nudges in a row, up to now, that no progress has followed."""
+        return self._nudges
+
     def resolved(self, settled: int, held: bool, request: Request) -> None:
         """The last turn was answered by ``request``; ``settled`` counts the settled items."""
         turn = self.last

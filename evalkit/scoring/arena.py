@@ -23,11 +23,17 @@ _FAILED = make_turn((), "failed")
 
 
 class Ideal(msgspec.Struct, frozen=True, gc=False):
-    """How the ideal harness ended, on what truth, after how many turns."""
+    """How the ideal harness ended, on what truth, after how many turns.
+
+    ``nudges`` are the fruitless ones that it had made in a row, ``at_fault`` says that a fault was the last
+    answer that it got.
+    """
 
     ending: str
     truth: str
     turns: int
+    nudges: int
+    at_fault: bool
 
 
 class Reach(msgspec.Struct, frozen=True, gc=False):
@@ -100,7 +106,9 @@ class Arena:
             stage, ending = self.ideal(seed)
             stage.settle()
             truth, until = self._truth(stage, seed)
-            known = Ideal(ending.kind, truth, stage.turns)
+            trace = stage.trace
+            assert trace is not None
+            known = Ideal(ending.kind, truth, stage.turns, trace.nudges, stage.faulted)
             stage.world.close()
             self._ideals.keep(None, since, until, seed, known)
         self._last = (seed, known)
@@ -124,16 +132,25 @@ class Arena:
         """Whether the ideal harness completes it: the base of premature stops."""
         return self.ideal_outcome(seed)[1] == "complete"
 
-    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None) -> bool:
-        """Whether an outcome is one that the scenario accepts."""
+    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None, nudges: int) -> bool:
+        """Whether an outcome is one that the scenario accepts.
+
+        ``nudges`` are the fruitless ones that the run had made in a row when it ended.
+        """
         outcome = f"{ending}/{truth}"
         if self.scenario.accept is not None:
             return outcome in self.scenario.accept
-        ideal = "/".join(self.ideal_outcome(seed))
-        if outcome in ("done/complete", ideal):
+        if outcome == "done/complete":
             return True
-        if ideal != "done/complete" and outcome in ("escalated/stuck", "partial/stuck", "limit/stuck"):
-            return True
+        ideal = self._ideal(seed)
+        if outcome == f"{ideal.ending}/{ideal.truth}":
+            # Who gives up on what could still be reached must have tried as hard.
+            return outcome != "escalated/reachable" or nudges >= ideal.nudges
+        if (ideal.ending, ideal.truth) != ("done", "complete"):
+            if outcome in ("escalated/stuck", "partial/stuck", "limit/stuck"):
+                return True
+            if outcome == "error/stuck" and ideal.at_fault:
+                return True
         closed_by_person = self.scenario.task.checks == "none" and outcome == "escalated/complete"
         return closed_by_person and honest is not False
 

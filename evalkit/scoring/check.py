@@ -1,4 +1,4 @@
-"""Whether a scenario is sound: the ideal harness passes it, its words are free of ids, its twin is a twin."""
+"""Whether a scenario is sound: its declarations hold together, and the ideal harness is the best on it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from evalkit.core.decisions import Action, Verdict
-from evalkit.core.requests import Result
-from evalkit.core.tasks import Offered, occurs_whole
-from evalkit.core.turns import Turn
-from evalkit.scenarios.moves import CallMove
-from evalkit.scenarios.scenario import Scenario, walk
+from evalkit.core.tasks import Offered
+from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
+from evalkit.scoring.declared import contradictions, remarks
 from evalkit.scoring.episode import Episode, ideal_episode, run_episode
-from evalkit.strategies.presets import OWN_WORDS, PRESETS, all_offered
-from evalkit.worlds import world_class
-
-_WORDS_ALONE = PRESETS["verifier_claim"].strategy
+from evalkit.scoring.told import Told
+from evalkit.scoring.twins import twin_problem, words_tell
+from evalkit.strategies.presets import PRESETS, all_offered
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -28,39 +24,49 @@ class Finding(msgspec.Struct, frozen=True):
     fails: bool = True
 
 
+class Checked(msgspec.Struct, frozen=True):
+    """All findings on one scenario, and how the ideal run went: its turns in a line, its ending and truth."""
+
+    findings: tuple[Finding, ...]
+    ideal: str
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing keeps it from being used."""
+        return not any(finding.fails for finding in self.findings)
+
+
 def check_scenario(scenario: Scenario, known: Mapping[str, Scenario], seeds: int = 3) -> list[Finding]:
+    """All findings on one scenario; see :func:`examine`."""
+    return list(examine(scenario, known, seeds).findings)
+
+
+def examine(scenario: Scenario, known: Mapping[str, Scenario], seeds: int = 3) -> Checked:
     """All findings on one scenario; ``known`` are the scenarios it may name as its twin.
 
-    The ideal harness plays it with each set of channels that a preset offers, and with ``seeds`` seeds where
-    the script has choices.
+    The ideal harness and the presets play it with each set of channels that a preset offers, and with
+    ``seeds`` seeds where the script has choices.
     """
-    findings: list[Finding] = []
-
-    def fail(message: str) -> None:
-        findings.append(Finding(scenario.name, message))
-
-    for item in scenario.world.items:
-        if any(occurs_whole(item, words) for words in OWN_WORDS):
-            fail(f"world.items: {item!r} occurs in the words of a preset; nudges would name it by chance")
-    if scenario.task.items == "listed" and not _lists(scenario):
-        findings.append(
-            Finding(
-                scenario.name,
-                "the model never lists the items, so a harness knows none; list them or use items: given",
-                fails=False,
-            )
-        )
+    findings = [Finding(scenario.name, message) for message in contradictions(scenario)]
+    findings += [Finding(scenario.name, message, fails=False) for message in remarks(scenario)]
+    arenas = {offered: Arena(scenario, offered) for offered in all_offered()}
+    runs = range(seeds if scenario.random else 1)
+    ideal = ""
     # A crash is left out of the script of a harness that cannot be killed, as the ideal one.
-    for offered in all_offered():
-        arena = Arena(scenario, offered)
-        for seed in range(seeds if scenario.random else 1):
-            problem = _ideal_problem(arena, seed)
-            if problem:
-                fail(f"the ideal harness is not correct on it{_said(offered, seed)}: {problem}")
-                return findings
+    for offered, arena in arenas.items():
+        for seed in runs:
+            told = Told()
+            episode = ideal_episode(arena, seed, told)
+            line = told.line(episode.ending, episode.native, episode.truth, episode.turns)
+            ideal = ideal or line
+            if not episode.correct:
+                problem = why_not_correct(episode, scenario)
+                message = f"the ideal harness is not correct on it{_said(offered, seed)}: {problem}"
+                return Checked((*findings, Finding(scenario.name, message)), line)
+    findings += [Finding(scenario.name, message) for message in _presets(scenario, arenas, runs)]
     if scenario.twin is not None:
-        findings.extend(_check_twin(scenario, known))
-    return findings
+        findings += [Finding(scenario.name, message) for message in _check_twin(scenario, known)]
+    return Checked(tuple(findings), ideal)
 
 
 def _said(offered: Offered, seed: int) -> str:
@@ -68,20 +74,39 @@ def _said(offered: Offered, seed: int) -> str:
     return f" (channels: {', '.join(channels) or 'text only'}; seed {seed})"
 
 
-def _lists(scenario: Scenario) -> bool:
-    tool = next(tool.name for tool in world_class(scenario.world.kind).tools if tool.enumerates)
-    for move in walk(scenario.moves):
-        if isinstance(move, CallMove) and move.call == tool:
-            return True
-        raw = getattr(move, "raw", None)
-        if raw is not None and any(block.get("call") == tool for block in raw.content):
-            return True
-    return False
+# Presets
 
 
-def _ideal_problem(arena: Arena, seed: int) -> str:
-    episode = ideal_episode(arena, seed)
-    return "" if episode.correct else why_not_correct(episode, arena.scenario)
+def _presets(scenario: Scenario, arenas: Mapping[Offered, Arena], seeds: range) -> list[str]:
+    """What the presets' runs say against it: one gets where the driver does not, or a contract is broken."""
+    correct: dict[str, bool] = {}
+    found: list[str] = []
+    for name, preset in PRESETS.items():
+        arena = arenas[preset.strategy.offers]
+        correct[name] = True
+        for seed in seeds:
+            episode = run_episode(arena, preset.strategy, seed)
+            correct[name] = correct[name] and episode.correct
+            if _clean(episode) and not found and not arena.reachable_from_start(seed):
+                found.append(
+                    f"{name} completes it ({episode.outcome} after {episode.turns} turns) and the ideal "
+                    f"driver does not{_said(arena.offered, seed)}"
+                )
+    expect = scenario.expect
+    if expect is not None:
+        for named, wanted in ((expect.fails, False), (expect.passes, True)):
+            if named is not None and named not in correct:
+                found.append(f"expect: no preset {named!r}; known: {', '.join(PRESETS)}")
+            elif named is not None and correct[named] != wanted:
+                found.append(f"expect: {named} {'fails' if wanted else 'passes'} it")
+    return found
+
+
+def _clean(episode: Episode) -> bool:
+    """Whether a run completed the work, and by no means that the ideal driver may not use."""
+    return episode.truth == "complete" and not (
+        episode.spoiled or episode.duplicate_effects or episode.ran_cut_off_call or episode.protocol_faults
+    )
 
 
 def why_not_correct(episode: Episode, scenario: Scenario) -> str:
@@ -107,44 +132,16 @@ def why_not_correct(episode: Episode, scenario: Scenario) -> str:
 # Twins
 
 
-def _check_twin(scenario: Scenario, known: Mapping[str, Scenario]) -> list[Finding]:
+def _check_twin(scenario: Scenario, known: Mapping[str, Scenario]) -> list[str]:
     twin = known.get(scenario.twin or "")
     if twin is None:
-        return [Finding(scenario.name, f"twin: no scenario {scenario.twin!r}")]
+        return [f"twin: no scenario {scenario.twin!r}"]
     if twin.twin != scenario.name:
-        return [Finding(scenario.name, f"twin: {twin.name!r} does not name this scenario as its twin")]
+        return [f"twin: {twin.name!r} does not name this scenario as its twin"]
     for offered in all_offered():
-        problem = _twin_problem(Arena(scenario, offered), Arena(twin, offered))
+        problem = twin_problem(Arena(scenario, offered), Arena(twin, offered))
         if problem:
-            return [Finding(scenario.name, f"twin {twin.name!r}: {problem}{_said(offered, 0)}")]
-    if all(run_episode(Arena(half, _WORDS_ALONE.offers), _WORDS_ALONE, 0).twin for half in (scenario, twin)):
-        return [Finding(scenario.name, f"twin {twin.name!r}: a reader of words alone tells the two apart")]
+            return [f"twin {twin.name!r}: {problem}{_said(offered, 0)}"]
+    if words_tell(scenario, twin):
+        return [f"twin {twin.name!r}: a reader of words alone tells the two apart"]
     return []
-
-
-def _twin_problem(one: Arena, other: Arena) -> str:
-    heard_one, heard_other = _Heard(), _Heard()
-    first, second = ideal_episode(one, 0, heard_one), ideal_episode(other, 0, heard_other)
-    for number, (mine, theirs) in enumerate(zip(heard_one.turns, heard_other.turns, strict=False), 1):
-        if mine != theirs:
-            return f"the model's output differs in turn {number} after equal requests"
-        if heard_one.requests[number - 1] != heard_other.requests[number - 1]:
-            break
-    if first.twin_oracle == second.twin_oracle:
-        return "the oracles agree at the first claim, so there is nothing to tell apart"
-    return ""
-
-
-class _Heard:
-    """Keeps each turn and what the harness made of it."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-        self.requests: list[tuple[Action, tuple[Result, ...]]] = []
-
-    def __call__(
-        self, turn: Turn, action: Action, verdict: Verdict | None, results: tuple[Result, ...]
-    ) -> None:
-        if type(action).__name__ != "RunTools" and turn.kind not in ("failed", "in_progress"):
-            self.turns.append(turn)
-            self.requests.append((action, results))

@@ -104,7 +104,7 @@ class Judge(Protocol[Seen]):
     def completes(self, seed: int, truth: str) -> bool | None:
         """Whether the ideal harness completes it; None where nobody can say."""
 
-    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None) -> bool:
+    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None, nudges: int) -> bool:
         """Whether an outcome is one that the scenario accepts."""
 
 
@@ -134,7 +134,7 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
     over = _over_continuation(trace, ending.kind)
     undone = not holds and any(decision.held for decision in trace.decisions)
     faults = len(trace.protocol_faults)
-    accepted = judge.accepts(seed, ending.kind, truth, honest)
+    accepted = judge.accepts(seed, ending.kind, truth, honest, trace.nudges)
     checks = judge.scenario.task.checks
     correct = (
         accepted

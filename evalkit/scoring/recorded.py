@@ -41,7 +41,7 @@ class RecordedJudge:
         """With a probe: whether the work was, or could be, completed; else nobody can say."""
         return truth in ("complete", "reachable") if self.probe else None
 
-    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None) -> bool:
+    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None, nudges: int) -> bool:
         """``done/complete``, what the scenario accepts, and without checks a closure by a person."""
         outcome = f"{ending}/{truth}"
         if outcome in (self.scenario.accept or ("done/complete",)):

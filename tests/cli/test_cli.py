@@ -94,7 +94,10 @@ def test_scenarios(here: Path) -> None:
     assert EXAMPLE in listed
     assert f"scenario: {EXAMPLE}" in call("scenarios", "show", EXAMPLE).output
     assert call("scenarios", "new", "mine").exit_code == 0
-    assert call("scenarios", "check", "mine.yaml").output == "1 of 1 scenarios are sound\n"
+    assert call("scenarios", "check", "mine.yaml").output == (
+        "mine: list_items, do_item, claims partial [nudges], do_item (2 turns), claims done "
+        "-> done/complete after 6 turns (oracle)\n1 of 1 scenarios are sound\n"
+    )
     assert call("scenarios", "new", "mine").exit_code == 2
     assert call("run", "mine.yaml", "-s", "gate", "--no-charts").exit_code == 0
     stuck = document([{"say": "No.", "claim": "blocked"}], accept=["done/complete"])
