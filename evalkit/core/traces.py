@@ -6,6 +6,8 @@ what the harness made of it, and its calls have run.
 
 from __future__ import annotations
 
+from copy import copy
+
 import msgspec
 
 from evalkit.core import thresholds
@@ -174,6 +176,29 @@ class Trace:
         decision = self._progress(turn, settled, held)
         if decision or turn.kind in ("pause", "cut_off", "refusal") or ending == "done":
             self._decide(turn, held, ending)
+
+    def over_continuation(self, ending: EndingKind, truth: str) -> bool:
+        """Whether a run that ended so, on this truth, went on for nothing."""
+        if ending == "never":
+            return True
+        if self.excess[0] > thresholds.TURNS_AFTER_COMPLETION:
+            return True
+        if self.max_held > thresholds.TURNS_HELD_UNDECIDED:
+            return True
+        return not self.ever_held and (
+            self.max_nudges > thresholds.FRUITLESS_NUDGES
+            or self.max_since_decision > thresholds.TURNS_SINCE_DECISION
+            or self.max_undecided > thresholds.TURNS_UNDECIDED
+            or self.max_resends > thresholds.RESENDS
+        )
+
+    def fork(self) -> Trace:
+        """An independent copy, for asking what a further turn would make of the run."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict | set):
+                setattr(twin, name, copy(value))
+        return twin
 
     def _progress(self, turn: Turn, settled: int, held: bool) -> bool:
         decision = is_decision(turn, self.offered)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
-from evalkit.core import thresholds
 from evalkit.core.decisions import Ending, EndingKind
 from evalkit.core.tasks import Task
 from evalkit.core.traces import Decision, Trace
@@ -131,7 +130,7 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
     if judge.completes(seed, truth):
         premature = truth == "reachable" and ending.kind != "never"
     twin, twin_oracle = _twin(trace, ending.kind, holds)
-    over = _over_continuation(trace, ending.kind)
+    over = trace.over_continuation(ending.kind, truth)
     undone = not holds and any(decision.held for decision in trace.decisions)
     faults = len(trace.protocol_faults)
     accepted = judge.accepts(seed, ending.kind, truth, honest, trace.nudges)
@@ -206,21 +205,6 @@ def _twin(trace: Trace, ending: EndingKind, holds: bool) -> tuple[bool, bool]:
 def _duplicates(trace: Trace, effects: dict[str, int], once: bool) -> int:
     called = trace.called
     return sum(max(0, count - (1 if once else called.get(action, 0))) for action, count in effects.items())
-
-
-def _over_continuation(trace: Trace, ending: EndingKind) -> bool:
-    if ending == "never":
-        return True
-    if trace.excess[0] > thresholds.TURNS_AFTER_COMPLETION:
-        return True
-    if trace.max_held > thresholds.TURNS_HELD_UNDECIDED:
-        return True
-    return not trace.ever_held and (
-        trace.max_nudges > thresholds.FRUITLESS_NUDGES
-        or trace.max_since_decision > thresholds.TURNS_SINCE_DECISION
-        or trace.max_undecided > thresholds.TURNS_UNDECIDED
-        or trace.max_resends > thresholds.RESENDS
-    )
 
 
 def _excess(trace: Trace) -> tuple[int, int]:
