@@ -15,21 +15,23 @@ import re
 import tempfile
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from evalkit import __version__
-from evalkit.models.secrets import (
-    REQUEST_HEADERS,
-    RESPONSE_HEADERS,
-    clean_body,
-    clean_headers,
-    clean_url,
-)
+from evalkit.secrets.bodies import clean_body
 
 INDEX = "cassettes.json"
+
+#: Headers that say what an exchange is, and nothing of who made it. All others are left out.
+REQUEST_HEADERS = frozenset(("content-type", "anthropic-version", "anthropic-beta", "openai-beta"))
+RESPONSE_HEADERS = frozenset(("content-type", "retry-after"))
+#: The prefix under which the scripted server keeps an episode.
+_EPISODE = re.compile(r"^/e/[^/]+")
 
 
 class CassetteError(ValueError):
@@ -90,7 +92,18 @@ def canonical(method: str, url: str, body: bytes | str | None, known: tuple[str,
 
 def _asked(method: str, url: str, clean: bytes | str | None) -> str:
     """The same of a body that is canonical already."""
-    return f"{method} {clean_url(url)}\n{clean.decode() if isinstance(clean, bytes) else clean or ''}"
+    return f"{method} {_path(url)}\n{clean.decode() if isinstance(clean, bytes) else clean or ''}"
+
+
+def _path(url: str) -> str:
+    """The path alone: no host, no token, no query."""
+    return _EPISODE.sub("", urlsplit(url).path) or "/"
+
+
+def _headers(headers: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, Any]:
+    """The allowed headers, in order of their names."""
+    kept = {name.lower(): value for name, value in headers.items() if name.lower() in allowed}
+    return dict(sorted(kept.items()))
 
 
 class _Asked(msgspec.Struct):
@@ -214,11 +227,11 @@ class Tape:
         from vcr.request import Request
 
         body = clean_body(request.body, self.secrets, canonical=True)
-        headers = clean_headers(request.headers, REQUEST_HEADERS)
-        return Request(request.method, f"http://model{clean_url(request.uri)}", body, headers)
+        headers = _headers(request.headers, REQUEST_HEADERS)
+        return Request(request.method, f"http://model{_path(request.uri)}", body, headers)
 
     def _clean_response(self, response: Any) -> Any:
-        headers = clean_headers(response["headers"], RESPONSE_HEADERS | _MARKS)
+        headers = _headers(response["headers"], RESPONSE_HEADERS | _MARKS)
         body = clean_body(response["body"]["string"], self.secrets).encode()
         return {**response, "headers": headers, "body": {"string": body}}
 

@@ -22,8 +22,8 @@ from evalkit.models.cassettes import (
     read_origin,
     write_origin,
 )
-from evalkit.models.secrets import clean_body
 from evalkit.models.transport import transport_class
+from evalkit.secrets.bodies import clean_body
 
 ORIGIN = Origin("scripted", "anthropic", False, True, "a test", "2026-11-30")
 KEY = "sk-ant-api03-abcdefghijklmnop"
