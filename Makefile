@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses soak fuzz league lint types bench cassettes lock clean
+.PHONY: setup demo test test-all test-harnesses soak fuzz simulations league lint types bench cassettes lock clean
 
 setup: .venv/.ready
 
@@ -42,6 +42,11 @@ fuzz: setup
 		echo "atheris cannot be installed here: Hypothesis looks instead" >&2; \
 		EVALKIT_FUZZ_EXAMPLES=5000 HYPOTHESIS_PROFILE=explore $(BIN)/pytest tests/fuzz; \
 	fi
+
+# Type I errors and coverage by simulation, SIMULATIONS of each: the tables of docs/statistics.md.
+SIMULATIONS ?= 2000
+simulations: setup
+	$(BIN)/python -m tests.stats.simulations $(SIMULATIONS)
 
 # Every harness on the behaviours and on the whole library: an hour and more. Writes reports/league/.
 league: setup

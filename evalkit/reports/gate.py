@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any, Literal
 
 import msgspec
@@ -12,10 +11,9 @@ from evalkit.reports.baseline import Baseline
 from evalkit.reports.figures import percent
 from evalkit.reports.rules import LEVELS, Rules
 from evalkit.runs.store import Store
-from evalkit.scoring.figures import FAULTS, FLAGS, GOOD
-from evalkit.stats.compare import paired
-from evalkit.stats.records import Record, contender_name, records
-from evalkit.stats.signflip import holm
+from evalkit.scoring.figures import FLAGS, GOOD
+from evalkit.stats.compare import Paired, adjusted, paired
+from evalkit.stats.records import COMPARED, Record, contender_name, records, shared
 from evalkit.stats.summary import summarize
 
 Level = Literal["regression", "not gateable", "note"]
@@ -71,6 +69,7 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
     mine = records(store)
     names = rules.strategies or tuple(baseline.contenders)
     reasons: list[Reason] = []
+    tested: list[tuple[str, str, Paired]] = []
     compared = {}
     if not names:
         reasons.append(Reason("not gateable", "", "", "the baseline has no strategy"))
@@ -84,7 +83,9 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
         contender = _Contender(name, mine[name], baseline, digests, rules)
         reasons += contender.reasons()
         reasons += _limits(name, summary, rules)
+        tested += [(name, rate, result) for rate, result in contender.tested()]
         compared[name] = mine[name]
+    reasons += _differences(tested, rules)
     if run["void"]:
         void = f"{run['void']} of {run['episodes']} episodes are void and left out"
         reasons.append(Reason("note", "", "", void))
@@ -108,8 +109,19 @@ class _Contender:
         self.before = baseline.contenders[name]
         self.rules = rules
         both = [scenario for scenario in self.before if scenario in now]
+        self.digests = digests
         self.changed = [s for s in both if baseline.scenarios.get(s) != digests[s]]
-        self.shared = [s for s in both if s not in set(self.changed)]
+        #: Before and now, on the seeds that both have.
+        self.pairs: dict[str, tuple[Record, Record]] = {}
+        self.unpaired: list[str] = []
+        for scenario in both:
+            if scenario in set(self.changed):
+                continue
+            pair = shared(self.before[scenario], now[scenario])
+            if pair is None:
+                self.unpaired.append(scenario)
+            else:
+                self.pairs[scenario] = pair
 
     def _reason(self, level: Level, message: str, scenario: str = "") -> Reason:
         return Reason(level, self.name, scenario, message)
@@ -118,13 +130,12 @@ class _Contender:
         """All findings on this contender, limits apart."""
         yield from self._scenario_sets()
         needed = max(1, self.rules.min_scenarios)
-        if len(self.shared) < needed:
-            few = f"{len(self.shared)} scenarios in common with the baseline, {needed} needed"
+        if len(self.pairs) < needed:
+            few = f"{len(self.pairs)} scenarios in common with the baseline, {needed} needed"
             yield self._reason("not gateable", few)
         always = list(self._always_failing())
         yield from always
         yield from self._flips({reason.scenario for reason in always if reason.level == "regression"})
-        yield from self._differences()
 
     def _scenario_sets(self) -> Iterator[Reason]:
         rules = self.rules
@@ -135,6 +146,20 @@ class _Contender:
         for scenario in self.changed:
             level = "not gateable" if rules.changed_scenarios == "refuse" else "note"
             yield self._reason(level, "has changed since the baseline: not compared", scenario)
+        for scenario in self.unpaired:
+            before, now = self.before[scenario].episodes, self.now[scenario].episodes
+            seeds = (
+                f"{before} seeds in the baseline and {now} now, none known to be in both: make a new baseline"
+            )
+            yield self._reason("not gateable", seeds, scenario)
+        fewer = [
+            scenario
+            for scenario, (before_, now_) in self.pairs.items()
+            if before_ is not self.before[scenario] or now_ is not self.now[scenario]
+        ]
+        if fewer:
+            seeds = f"{len(fewer)} scenarios are compared on the seeds that baseline and run both have"
+            yield self._reason("note", seeds)
         for scenario in self.now:
             if scenario not in self.before:
                 level = "regression" if rules.new_scenarios == "refuse" else "note"
@@ -143,10 +168,10 @@ class _Contender:
     def _always_failing(self) -> Iterator[Reason]:
         """A scenario that fails in every episode shows, whatever thresholds allow."""
         known = []
-        for scenario, record in self.now.items():
+        for scenario, whole in self.now.items():
+            before, record = self.pairs.get(scenario, (self.before.get(scenario), whole))
             if record.correct:
                 continue
-            before = self.before.get(scenario)
             what = f"always fails: {record.outcome}"
             if before is not None and not before.correct:
                 known.append(scenario)
@@ -169,47 +194,53 @@ class _Contender:
     def _flips(self, told: set[str]) -> Iterator[Reason]:
         worse = [
             scenario
-            for scenario in self.shared
-            if scenario not in told
-            and self._passes(self.before[scenario])
-            and not self._passes(self.now[scenario])
+            for scenario, (before, now) in self.pairs.items()
+            if scenario not in told and self._passes(before) and not self._passes(now)
         ]
         level: Level = "note" if len(worse) <= self.rules.allowed_flips else "regression"
         for scenario in worse:
-            before, now = self.before[scenario], self.now[scenario]
+            before, now = self.pairs[scenario]
             flip = (
                 f"flips from pass to fail: {before.outcome} → {now.outcome} "
                 f"({now.correct} of {now.episodes} correct)"
             )
             yield self._reason(level, flip, scenario)
-        better = [s for s in self.shared if not self._passes(self.before[s]) and self._passes(self.now[s])]
+        better = [s for s, (was, now) in self.pairs.items() if not self._passes(was) and self._passes(now)]
         if better:
             shown = ", ".join(better[:5]) + (" …" if len(better) > 5 else "")
             yield self._reason("note", f"{len(better)} scenarios pass now and did not: {shown}")
 
-    def _differences(self) -> Iterator[Reason]:
-        """Falls of ``correct`` and rises of faults that chance over scenarios does not explain."""
-        tested = []
-        for rate in ("correct", *FAULTS):
-            differences = [_share(self.now[s], rate) - _share(self.before[s], rate) for s in self.shared]
-            tested.append((rate, paired(differences)))
-        adjusted = holm([result.p for _, result in tested])
-        for (rate, result), p in zip(tested, adjusted, strict=True):
-            if p is None or result.difference is None or p > self.rules.alpha:
-                continue
-            worse = -result.difference if rate in GOOD else result.difference
-            if worse > self.rules.allowed_drop:
-                what = rate.replace("_", " ")
-                yield self._reason(
-                    "regression",
-                    f"{what} {'fell' if rate in GOOD else 'rose'} by {100 * worse:.1f} points over "
-                    f"{result.scenarios} scenarios ({result.better} up, {result.worse} down; "
-                    f"sign-flip p {p:.2g})",
-                )
+    def tested(self) -> list[tuple[str, Paired]]:
+        """``correct`` and the faults, each compared over the scenarios and seeds that both have."""
+        clusters = [self.digests[scenario] for scenario in self.pairs]
+        found = []
+        for rate in COMPARED:
+            differences = [now.share(rate) - before.share(rate) for before, now in self.pairs.values()]
+            found.append((rate, paired(differences, clusters)))
+        return found
 
 
-def _share(record: Record, rate: str) -> Fraction:
-    return Fraction(record.correct if rate == "correct" else record.faults.get(rate, 0), record.episodes)
+def _differences(tested: list[tuple[str, str, Paired]], rules: Rules) -> Iterator[Reason]:
+    """Falls of ``correct`` and rises of faults that chance over scenarios does not explain.
+
+    Adjusted over all contenders and rates of the gate: ten contenders that are all the same must not fail
+    more often than one.
+    """
+    p_values = adjusted([(result.p, result.note) for _, _, result in tested])
+    for (name, rate, result), p in zip(tested, p_values, strict=True):
+        if p is None or result.difference is None or p > rules.alpha:
+            continue
+        worse = -result.difference if rate in GOOD else result.difference
+        if worse > rules.allowed_drop:
+            what = rate.replace("_", " ")
+            yield Reason(
+                "regression",
+                name,
+                "",
+                f"{what} {'fell' if rate in GOOD else 'rose'} by {100 * worse:.1f} points over "
+                f"{result.scenarios} scenarios ({result.better} up, {result.worse} down; "
+                f"sign-flip p {p:.2g})",
+            )
 
 
 def _limited(row: Mapping[str, Any], rate: str) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,8 +21,8 @@ class Paired(msgspec.Struct, frozen=True):
     """Two contenders on the same scenarios: by how much, on how many, and how sure.
 
     ``difference`` is the mean over scenarios, seeds averaged within each. ``p`` is the exact sign-flip
-    test's; ``low`` and ``high`` bound the differences that it does not reject at 5 %. ``note`` says why there
-    is none.
+    test's over files, variants of one taken together; ``low`` and ``high`` bound the differences that it does
+    not reject at 5 %. ``note`` says why there is none.
     """
 
     scenarios: int
@@ -35,8 +35,12 @@ class Paired(msgspec.Struct, frozen=True):
     note: str = ""
 
 
-def paired(differences: Sequence[Fraction]) -> Paired:
-    """The paired comparison of differences by scenario."""
+def paired(differences: Sequence[Fraction], clusters: Sequence[Hashable]) -> Paired:
+    """The paired comparison of differences by scenario.
+
+    ``clusters`` says of each difference what its scenario belongs to: variants of one file are one cluster,
+    whose signs are flipped together, since they were not written independently.
+    """
     number = len(differences)
     if not number:
         return Paired(0, 0, 0, None, None, None, None, "no scenario in common")
@@ -44,13 +48,28 @@ def paired(differences: Sequence[Fraction]) -> Paired:
     worse = sum(difference < 0 for difference in differences)
     signed, scale = whole(differences)
     mean = sum(signed) / scale / number
-    if number < FEWEST:
+    together: dict[Hashable, tuple[Fraction, int]] = {}
+    for difference, cluster in zip(differences, clusters, strict=True):
+        total, size = together.get(cluster, (Fraction(), 0))
+        together[cluster] = total + difference, size + 1
+    if len(together) < FEWEST:
         return Paired(number, better, worse, mean, None, None, None, FEW)
     if not better and not worse:
         return Paired(number, 0, 0, mean, None, None, None, EQUAL)
-    p = sign_flip(differences)
-    low, high = flip_range(differences, p) or (None, None)
-    return Paired(number, better, worse, mean, p, low, high)
+    p = sign_flip([total for total, _ in together.values()])
+    low, high = flip_range(tuple(together.values()), p) or (None, None)
+    # Clusters that all cancel out: nothing speaks against chance.
+    return Paired(number, better, worse, mean, 1.0 if p is None else p, low, high)
+
+
+def adjusted(tests: Sequence[tuple[float | None, str]]) -> list[float | None]:
+    """Holm's adjustment over all that is shown or tested together, given as p-value and note.
+
+    A comparison in which no scenario differs could have differed: it counts as p = 1. One of which only
+    counts are shown is no test.
+    """
+    p_values = holm([1.0 if note == EQUAL else p for p, note in tests])
+    return [None if p is None else adjusted for (p, _), adjusted in zip(tests, p_values, strict=True)]
 
 
 def paired_comparisons(store: Store) -> list[dict[str, Any]]:
@@ -82,19 +101,16 @@ def paired_comparisons(store: Store) -> list[dict[str, Any]]:
                 "rate": "correct",
                 "checks": level,
             }
-            result = paired([mine[scenario] - base[scenario] for scenario in scenarios])
+            differences = [mine[scenario] - base[scenario] for scenario in scenarios]
+            result = paired(differences, [recipe.entries[scenario].digest for scenario in scenarios])
             found.append(row | msgspec.structs.asdict(result) | {"p_holm": None})
     return found
 
 
 def adjust(rows: Sequence[dict[str, Any]]) -> None:
-    """Give each comparison its ``p_holm``: Holm's adjustment over all that a report tests.
-
-    A comparison in which no scenario differs counts as p = 1, and has none of its own.
-    """
-    tested = [1.0 if row["note"] == EQUAL else row["p"] for row in rows]
-    for shown, adjusted in zip(rows, holm(tested), strict=True):
-        shown["p_holm"] = adjusted if shown["p"] is not None else None
+    """Give each comparison its ``p_holm``: Holm's adjustment over all that a report tests."""
+    for row, p in zip(rows, adjusted([(row["p"], row["note"]) for row in rows]), strict=True):
+        row["p_holm"] = p
 
 
 def rates_by_scenario(store: Store, contender: int, rate: str = "correct") -> Mapping[int, Fraction]:

@@ -52,14 +52,19 @@ def exact(count: float, base: float, confidence: float = 0.95) -> tuple[float, f
     return low, high
 
 
+#: Clusters with, or without, what is counted: with fewer than these the spread between them cannot be told.
+_FEW = 5
+
+
 def cluster_interval(clusters: Sequence[tuple[int, int]], confidence: float = 0.95) -> Interval:
     """An interval of count over base where observations come in clusters (scenarios) of (count, base).
 
-    Wilson's interval at the effective sample size: base over the design effect, which is the variance of the
-    ratio estimator between clusters over the binomial one (Rao and Scott, Biometrics 48 (1992) 577), shrunk
-    by (z / t)² for the few degrees of freedom, clusters minus one (Korn and Graubard, Survey Methodology 24
-    (1998) 193). At a rate of 0 or 1, where no design effect can be estimated, the exact interval with the
-    cluster as the unit: P(all 0) ≤ (1−p)^clusters for means in [0, 1].
+    The exact interval at the effective sample size: base over the design effect, which is the variance of the
+    ratio estimator between clusters over the binomial one, shrunk by (z / t)² for the few degrees of freedom,
+    clusters minus one (Korn and Graubard, Survey Methodology 24 (1998) 193). Where what is counted occurred,
+    or failed to occur, in fewer than five clusters (and not in all) a design effect estimated from them is
+    too small about as often as not: then the cluster is the unit, the effective size at most their number.
+    So it is at a rate of 0 or 1: P(all 0) ≤ (1−p)^clusters for means in [0, 1].
     """
     filled = [(count, base) for count, base in clusters if base]
     number = len(filled)
@@ -69,16 +74,21 @@ def cluster_interval(clusters: Sequence[tuple[int, int]], confidence: float = 0.
         return none_because("a single scenario has no variance between scenarios")
     total = sum(base for _, base in filled)
     p = sum(count for count, _ in filled) / total
-    if p in (0, 1):
-        low, high = exact(p * number, number, confidence) or (None, None)
-        return Interval(low, high, f"exact, {number} scenarios as units")
-    between = sum((count - p * base) ** 2 for count, base in filled) * number / ((number - 1) * total**2)
-    binomial = p * (1 - p) / total
-    effective = float(number) if between <= 0 else min(float(total), total * binomial / between)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    effective *= (z / t_quantile(0.5 + confidence / 2, number - 1)) ** 2
-    low, high = wilson(p * effective, effective, confidence) or (None, None)
-    return Interval(low, high, f"Wilson, clustered by {number} scenarios")
+    few = min(sum(count > 0 for count, _ in filled), sum(count < base for count, base in filled))
+    effective = float(number)
+    if p not in (0, 1):
+        between = sum((count - p * base) ** 2 for count, base in filled) * number / ((number - 1) * total**2)
+        if between > 0:
+            effective = min(float(total), p * (1 - p) / between)
+        z = NormalDist().inv_cdf(0.5 + confidence / 2)
+        effective *= (z / t_quantile(0.5 + confidence / 2, number - 1)) ** 2
+    if few < min(_FEW, number):
+        effective = min(effective, float(number))
+        note = f"exact, {number} scenarios as units"
+    else:
+        note = f"exact at the effective size, clustered by {number} scenarios"
+    low, high = exact(p * effective, effective, confidence) or (None, None)
+    return Interval(low, high, note)
 
 
 def ratio_interval(clusters: Sequence[tuple[float, float]], confidence: float = 0.95) -> Interval:

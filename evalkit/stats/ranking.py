@@ -83,7 +83,9 @@ def _lead(store: Store, level: str, order: list[Row]) -> Row:
     entries = store.recipe.entries
     one, other = (rates_by_scenario(store, _place(store, row)) for row in (first, second))
     shared = [s for s in sorted(one.keys() & other.keys()) if entries[s].checks == level]
-    result = msgspec.structs.asdict(paired([one[s] - other[s] for s in shared]))
+    result = msgspec.structs.asdict(
+        paired([one[s] - other[s] for s in shared], [entries[s].digest for s in shared])
+    )
     return lead | result | {"p_holm": None}
 
 

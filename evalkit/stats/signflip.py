@@ -70,29 +70,32 @@ def _in_doubles(sizes: list[int], observed: int) -> float:
 
 
 def flip_range(
-    differences: Sequence[Fraction], p: float | None, confidence: float = 0.95
+    clusters: Sequence[tuple[Fraction, int]], p: float | None, confidence: float = 0.95
 ) -> tuple[float, float] | None:
     """The mean differences that the sign-flip test does not reject; None for under 4 or without variance.
 
-    The test of a shift δ flips the signs of d−δ. With the normal approximation of its distribution, variance
-    Σ(d−δ)², δ is kept while (Σd − nδ)² ≤ z²·Σ(d−δ)²: between the roots of
-    nδ² − 2δΣd + ((Σd)² − z²Σd²)/(n − z²) (test inversion: Lehmann and Romano, Testing Statistical
-    Hypotheses, 3rd ed. 2005, sections 3.5 and 15.2). ``p`` is the exact test's p-value at δ = 0: where the
-    approximation says otherwise about 0 (few scenarios differ), the range ends at 0. It describes these
-    scenarios; it is no interval of a population.
+    ``clusters`` are sums of differences d, each over m scenarios that are flipped together. The test of a
+    shift δ flips the signs of d−mδ. With the normal approximation of its distribution, variance Σ(d−mδ)²,
+    δ is kept while (Σd − δΣm)² ≤ z²·Σ(d−mδ)²: between the roots of a quadratic (test inversion: Lehmann and
+    Romano, Testing Statistical Hypotheses, 3rd ed. 2005, sections 3.5 and 15.2). ``p`` is the exact test's
+    p-value at δ = 0: where the approximation says otherwise about 0 (few scenarios differ), the range ends
+    at 0. It describes these scenarios; it is no interval of a population.
     """
-    n = len(differences)
-    z2 = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
-    if n <= z2:
+    if not clusters:
         return None
-    signed, scale = whole(differences)
-    total = sum(signed) / scale
-    squares = sum(size * size for size in signed) / scale**2
-    inner = total * total - n * (total * total - z2 * squares) / (n - z2)
-    if inner <= 1e-12:
+    z2 = NormalDist().inv_cdf(0.5 + confidence / 2) ** 2
+    signed, scale = whole([total for total, _ in clusters])
+    sizes = [size for _, size in clusters]
+    number, total = sum(sizes), sum(signed) / scale
+    # a·δ² − 2b·δ + c ≤ 0
+    a = number**2 - z2 * sum(size * size for size in sizes)
+    b = number * total - z2 * sum(d * size for d, size in zip(signed, sizes, strict=True)) / scale
+    c = total * total - z2 * sum(d * d for d in signed) / scale**2
+    inner = b * b - a * c
+    if a <= 0 or inner <= 1e-12:
         return None
     half = sqrt(inner)
-    low, high = max(-1.0, (total - half) / n), min(1.0, (total + half) / n)
+    low, high = max(-1.0, (b - half) / a), min(1.0, (b + half) / a)
     if p is not None and p > 1 - confidence:
         return min(low, 0.0), max(high, 0.0)
     return (max(low, 0.0), high) if total > 0 else (low, min(high, 0.0))

@@ -125,7 +125,7 @@ class _Found:
             "episodes",
         )
         self.clusters = {
-            key: [dict(zip(columns, values, strict=True)) for values in rows]
+            key: [dict(zip(("scenarios", *columns), values, strict=True)) for values in rows]
             for key, rows in tally.clusters_by_key(store, columns).items()
         }
 
@@ -134,7 +134,7 @@ class _Found:
         total = _added(self.counts[key] for key in keys if key in self.counts)
         episodes = total.get("episodes", 0)
         clusters = _joined(self.clusters, keys)
-        sampled = bool(clusters) and len(clusters) == total["scenarios"]
+        sampled = bool(clusters) and sum(cluster["scenarios"] for cluster in clusters) == total["scenarios"]
         row: Row = {"episodes": episodes, "scenarios": total.get("scenarios", 0)}
         for rate in RATES:
             pairs = [(cluster[rate], cluster[f"{rate}_base"]) for cluster in clusters] if sampled else None

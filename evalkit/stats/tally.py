@@ -109,13 +109,18 @@ def passes_by_key(store: Store) -> dict[Key, list[tuple[int, int, int]]]:
 
 
 def clusters_by_key(store: Store, columns: tuple[str, ...]) -> dict[Key, list[tuple[int, ...]]]:
-    """The counts in ``columns`` of each sampled scenario: populations and live runs, for intervals."""
-    live = store.recipe.medium.live
+    """The counts in ``columns`` of each sampled file: populations and live runs, for intervals.
+
+    Variants of one file are one cluster; how many there are of it comes first.
+    """
+    live, entries = store.recipe.medium.live, store.recipe.entries
     query = (
-        f"select contender, family, checks, {', '.join(columns)} from tally where {int(live)} or population "
-        "order by contender, family, checks, scenario"
+        f"select contender, family, checks, scenario, 1, {', '.join(columns)} from tally "
+        f"where {int(live)} or population order by contender, family, checks, scenario"
     )
-    found: dict[Key, list[tuple[int, ...]]] = {}
-    for contender, family, checks, *values in store.rows(query):
-        found.setdefault((contender, family, checks), []).append(tuple(values))
-    return found
+    found: dict[Key, dict[str, tuple[int, ...]]] = {}
+    for contender, family, checks, scenario, *values in store.rows(query):
+        clusters = found.setdefault((contender, family, checks), {})
+        file = entries[scenario].digest
+        clusters[file] = tuple(map(sum, zip(clusters.get(file, (0,) * len(values)), values, strict=True)))
+    return {key: list(clusters.values()) for key, clusters in found.items()}

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 import msgspec
 
 from evalkit.runs.store import FILE, Store
-from evalkit.scoring.figures import FAULTS
-from evalkit.stats.compare import EQUAL, Paired, paired
-from evalkit.stats.records import Record, contender_names, records
-from evalkit.stats.signflip import holm
+from evalkit.stats.compare import Paired, adjusted, paired
+from evalkit.stats.records import COMPARED, Record, contender_names, records, shared
 from evalkit.stats.tally import make_tally
 
 #: Episodes that are listed for one contender; the rest are counted.
@@ -81,7 +78,7 @@ def versus(a: Store, b: Store) -> Versus:
     digests_b = {entry.name: entry.digest for entry in b.recipe.entries}
     common = [name for name in digests_a if name in digests_b]
     changed = [name for name in common if digests_a[name] != digests_b[name]]
-    shared = [name for name in common if digests_a[name] == digests_b[name]]
+    unchanged = [name for name in common if digests_a[name] == digests_b[name]]
     names_a, names_b = contender_names(a), contender_names(b)
     pairs = [(name, name) for name in names_a if name in names_b]
     notes = list(_notes(a, b))
@@ -92,14 +89,19 @@ def versus(a: Store, b: Store) -> Versus:
     flips = _Flips(a, b)
     matches = []
     for before, after in pairs:
-        both = [name for name in shared if name in mine[before] and name in theirs[after]]
+        both: dict[str, tuple[Record, Record]] = {}
+        for name in unchanged:
+            if name in mine[before] and name in theirs[after]:
+                pair = shared(mine[before][name], theirs[after][name])
+                if pair is not None:
+                    both[name] = pair
         found = flips.of(names_a.index(before), names_b.index(after), set(both))
         matches.append(
             Match(
                 before,
                 after,
                 len(both),
-                _differences(mine[before], theirs[after], both),
+                _differences(both, digests_a),
                 tuple(found[:MOST_FLIPS]),
                 len(found),
             )
@@ -108,7 +110,7 @@ def versus(a: Store, b: Store) -> Versus:
     return Versus(
         a=_about(a),
         b=_about(b),
-        shared=len(shared),
+        shared=len(unchanged),
         only_a=tuple(name for name in digests_a if name not in digests_b),
         only_b=tuple(name for name in digests_b if name not in digests_a),
         changed=tuple(changed),
@@ -136,7 +138,8 @@ def _notes(a: Store, b: Store) -> Iterator[str]:
     if a.recipe.evalkit != b.recipe.evalkit:
         yield f"different versions of evalkit: A {a.recipe.evalkit}, B {b.recipe.evalkit}"
     if a.recipe.seeds != b.recipe.seeds:
-        yield f"different numbers of seeds: A {a.recipe.seeds}, B {b.recipe.seeds}; seeds are averaged"
+        numbers = f"A {a.recipe.seeds}, B {b.recipe.seeds}"
+        yield f"different numbers of seeds: {numbers}; the seeds that both have are compared"
     for name, was in a.recipe.strategies.items():
         now = b.recipe.strategies.get(name)
         if now is not None and now != was:
@@ -147,38 +150,31 @@ def _notes(a: Store, b: Store) -> Iterator[str]:
             yield f"{side} has {void} void episodes, left out"
 
 
-def _differences(
-    before: dict[str, Record], after: dict[str, Record], scenarios: list[str]
-) -> tuple[Difference, ...]:
+def _differences(pairs: dict[str, tuple[Record, Record]], digests: dict[str, str]) -> tuple[Difference, ...]:
     found = []
-    for rate in ("correct", *FAULTS):
-        old = [_share(before[name], rate) for name in scenarios]
-        new = [_share(after[name], rate) for name in scenarios]
-        result = paired([b - a for a, b in zip(old, new, strict=True)])
-        number = max(1, len(scenarios))
-        found.append((rate, float(sum(old) / number), float(sum(new) / number), result))
-    return tuple(Difference(*parts, None) for parts in found)
+    for rate in COMPARED:
+        old = [before.share(rate) for before, _ in pairs.values()]
+        new = [after.share(rate) for _, after in pairs.values()]
+        differences = [b - a for a, b in zip(old, new, strict=True)]
+        result = paired(differences, [digests[name] for name in pairs])
+        number = max(1, len(pairs))
+        found.append(Difference(rate, float(sum(old) / number), float(sum(new) / number), result, None))
+    return tuple(found)
 
 
 def _adjusted(matches: list[Match]) -> tuple[Match, ...]:
     """Holm's adjustment over everything that is shown."""
-    tested = [1.0 if d.result.note == EQUAL else d.result.p for match in matches for d in match.differences]
-    adjusted = iter(holm(tested))
+    p_values = iter(adjusted([(d.result.p, d.result.note) for match in matches for d in match.differences]))
     return tuple(
         msgspec.structs.replace(
             match,
             differences=tuple(
-                msgspec.structs.replace(d, p_holm=p if d.result.p is not None else None)
-                for d, p in zip(match.differences, adjusted, strict=False)
+                msgspec.structs.replace(d, p_holm=p)
+                for d, p in zip(match.differences, p_values, strict=False)
             ),
         )
         for match in matches
     )
-
-
-def _share(record: Record, rate: str) -> Fraction:
-    """The share of episodes, all as base: both runs have the same scenarios, so the bases agree."""
-    return Fraction(record.correct if rate == "correct" else record.faults.get(rate, 0), record.episodes)
 
 
 class _Flips:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from evalkit.reports.baseline import (
@@ -20,6 +21,7 @@ from evalkit.reports.junit import github_annotations, junit_xml, step_summary
 from evalkit.reports.rules import Rules, RulesError, read_rules
 from evalkit.runs.store import void_row
 from tests.made_runs import entry, grid, made_run, recipe, row
+from tests.stats.simulations import MANY
 
 Right = list[list[int | list[int]]]
 
@@ -43,6 +45,63 @@ def test_the_same_run_is_clean(tmp_path: Path) -> None:
     assert found.code == 0
     # What always fails is named, even where the baseline has it.
     assert messages(found, "note") == [": 1 scenarios always fail, as in the baseline: s001"]
+
+
+class TestSeeds:
+    """A baseline of many seeds and a run of few, and the other way round, are held to the seeds of both."""
+
+    @pytest.mark.parametrize(
+        ("before", "now"),
+        [([[[1, 0, 1]]], [[1]]), ([[1]], [[[1, 0, 0, 1]]]), ([[[0, 1, 1]]], [[0]])],
+    )
+    def test_what_is_the_same_on_shared_seeds_is_clean(
+        self, tmp_path: Path, before: Right, now: Right
+    ) -> None:
+        found = gate(tmp_path, before, now)
+        assert found.code == 0
+        assert ": 1 scenarios are compared on the seeds that baseline and run both have" in messages(
+            found, "note"
+        )
+
+    def test_what_differs_on_one_of_them_is_found(self, tmp_path: Path) -> None:
+        assert gate(tmp_path, [[[1, 0, 1]]], [[[1, 0, 0]]], Rules(pass_share=0.5)).code == 1
+        assert gate(tmp_path / "other", [[[1, 0, 1]]], [[0]]).code == 1
+
+    def test_a_baseline_that_does_not_say_which_is_not_compared(self, tmp_path: Path) -> None:
+        made = baseline(tmp_path, [[[1, 0, 1]]])
+        bare = {name: msgspec.structs.replace(r, by_seed={}) for name, r in made.contenders["s"].items()}
+        old = msgspec.structs.replace(made, contenders={"s": bare})
+        found = judge(grid(tmp_path / "now", [[[1, 1]]], strategies=["s"]), old, Rules())
+        assert found.code == 3
+        assert "3 seeds in the baseline and 2 now" in messages(found, "not gateable")[0]
+
+    def test_they_stand_in_the_file(self, tmp_path: Path) -> None:
+        made = baseline(tmp_path, [[[1, 0, 1]], [1]])
+        (tmp_path / "b.json").write_text(baseline_text(made))
+        read = read_baseline(tmp_path / "b.json")
+        assert read.contenders["s"]["s000"].by_seed["correct"] == "101"
+        assert read.contenders["s"]["s000"].by_seed["false_done"] == "010"
+        assert read.contenders["s"]["s001"].by_seed == {}
+
+
+def test_holm_is_over_all_that_the_gate_tests(tmp_path: Path) -> None:
+    """One contender of ten that falls by chance is no regression; by itself it would be."""
+    before = [[1] * 10 for _ in range(24)]
+    now = [[0 if scenario < 8 and contender == 0 else 1] * 1 for scenario in range(24) for contender in [0]]
+    rules = Rules(allowed_flips=24, known_failures=tuple(f"s{number:03}" for number in range(24)))
+    alone = judge(
+        grid(tmp_path / "alone", [line[:1] for line in now], strategies=MANY[:1]),
+        baseline_of(grid(tmp_path / "one", [line[:1] for line in before], strategies=MANY[:1])),
+        rules,
+    )
+    both = [[line[0], *[1] * 9] for line in now]
+    among = judge(
+        grid(tmp_path / "among", both, strategies=MANY),
+        baseline_of(grid(tmp_path / "ten", before, strategies=MANY)),
+        rules,
+    )
+    assert any("correct fell" in message for message in messages(alone, "regression"))
+    assert not any("correct fell" in message for message in messages(among, "regression"))
 
 
 class TestFlips:

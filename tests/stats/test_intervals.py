@@ -14,6 +14,7 @@ from statsmodels.regression.linear_model import OLS, WLS
 from statsmodels.stats.proportion import proportion_confint
 
 from evalkit.stats.intervals import cluster_interval, exact, ratio_interval, wilson
+from tests.stats.simulations import unlike
 
 counts = st.integers(1, 400).flatmap(lambda base: st.tuples(st.integers(0, base), st.just(base)))
 
@@ -75,6 +76,21 @@ class TestClustered:
             covered += found.low <= rate <= found.high
         assert covered >= 0.93 * 400
 
+    @pytest.mark.parametrize(
+        ("number", "rate", "spread"), [(20, 0.05, 0.6), (20, 0.02, 0.3), (50, 0.02, 0.6)]
+    )
+    def test_coverage_of_rare_events_in_strongly_differing_scenarios(
+        self, number: int, rate: float, spread: float
+    ) -> None:
+        draw = random.Random(20261201)
+        covered = 0
+        for _ in range(300):
+            found = cluster_interval(unlike(draw, number, 20, rate, spread))
+            assert found.low is not None
+            assert found.high is not None
+            covered += found.low <= rate <= found.high
+        assert covered >= 0.93 * 300
+
     def test_copies_fool_the_unclustered_interval(self) -> None:
         draw = random.Random(20261130)
         missed = clustered = 0
@@ -92,7 +108,7 @@ class TestClustered:
     @pytest.mark.parametrize("kind", ["independent", "copies", "mixed"])
     def test_statsmodels(self, kind: str) -> None:
         # The design effect by the cluster-robust variance of a regression on nothing but a constant, then
-        # Wilson's interval at that effective sample size, shrunk by Korn and Graubard's (z / t)^2.
+        # the exact interval at that effective sample size, shrunk by Korn and Graubard's (z / t)^2.
         clusters = _clusters(random.Random(7), 15, 6, 0.4, kind)
         ones = [[1.0] * count + [0.0] * (base - count) for count, base in clusters]
         values = numpy.concatenate(ones)
@@ -102,8 +118,8 @@ class TestClustered:
         effective = min(total, p * (1 - p) / float(fit.bse[0]) ** 2)
         effective *= (stats.norm.ppf(0.975) / stats.t.ppf(0.975, len(clusters) - 1)) ** 2
         found = cluster_interval(clusters)
-        theirs = proportion_confint(p * effective, effective, method="wilson")
-        assert (found.low, found.high) == pytest.approx(theirs, abs=1e-9)
+        theirs = proportion_confint(p * effective, effective, method="beta")
+        assert (found.low, found.high) == pytest.approx(theirs, abs=1e-7)
 
     @pytest.mark.parametrize(
         ("clusters", "why"),

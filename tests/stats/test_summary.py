@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from evalkit.reports.write import summary_text
-from evalkit.runs.plan import make_plan
+from evalkit.runs.plan import Entry, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
 from evalkit.scenarios.suites import load_suites
@@ -143,9 +143,17 @@ class TestIntervals:
         # Seeds are copies, so the scenario is the unit: 10 of 20.
         assert whole["correct"]["low"] < 0.29
         assert whole["correct"]["high"] > 0.71
-        assert whole["correct"]["interval"] == "Wilson, clustered by 20 scenarios"
+        assert whole["correct"]["interval"] == "exact at the effective size, clustered by 20 scenarios"
         assert whole["honest_report"]["interval"] == "n/a: empty base"
         assert whole["turns_interval"]["note"] == "n/a: no variance between scenarios"
+
+    def test_variants_of_one_file_are_one_cluster(self, tmp_path: Path) -> None:
+        entries = [Entry(f"p{n}", "made", "full", f"file {n // 4}", "f.yaml", None, True) for n in range(40)]
+        right = [[[1, 1]] if n // 4 % 2 else [[0, 0]] for n in range(40)]
+        whole = of(summarize(grid(tmp_path, right, strategies=["s"], entries=entries)), "s")["correct"]
+        assert whole["scenario_base"] == 40
+        assert whole["interval"] == "exact at the effective size, clustered by 10 scenarios"
+        assert whole["low"] < 0.22
 
     def test_one_written_scenario_among_them_takes_it_away(self, tmp_path: Path) -> None:
         entries = [entry("p", population=True), entry("q", population=True), entry("written")]
