@@ -24,6 +24,9 @@ StopReason: TypeAlias = Literal[
 ]
 STOP_REASONS: frozenset[str] = frozenset(StopReason.__args__)  # type: ignore[attr-defined]
 
+#: A refusal by OpenAI's content filter, which that API tells apart from the model's own.
+CONTENT_FILTER = "content_filter"
+
 #: What an ideal reader reads in a turn's words.
 Claim: TypeAlias = Literal["none", "partial", "blocked", "done"]
 

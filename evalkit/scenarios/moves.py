@@ -169,9 +169,12 @@ class TruncateMove(Move, frozen=True):
 
 
 class RefuseSpec(Struct, frozen=True, forbid_unknown_fields=True):
-    """The category of a refusal, and text that came before it."""
+    """The category of a refusal, and text that came before it. ``content_filter`` is OpenAI's own."""
 
-    category: Literal["cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms"] | None = None
+    category: (
+        Literal["cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms", "content_filter"]
+        | None
+    ) = None
     text: str = ""
 
 

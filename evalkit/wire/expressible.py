@@ -76,7 +76,7 @@ def _reason(part: str, turn: Turn, name: str, *, streamed: bool) -> str:
             return f"{name} has no label beside the output, so none that contradicts it ({label}, {has})"
         return f"{name} has no label {label!r}"
     if part == "category":
-        return f"{name} has no refusal category"
+        return f"{name} has no refusal category {turn.category!r}"
     if part == "calls":
         return f"{name}, not streamed: a call cut in its JSON arrives with an empty input"
     if part == "text":

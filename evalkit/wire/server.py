@@ -37,6 +37,7 @@ _COUNTS: dict[str, Dialect] = {
     "/v1/responses/input_tokens": "responses",
 }
 _RESPONSES = "/v1/responses/"
+_UNVERSIONED = ("/messages", "/responses", "/chat/completions", "/models")
 
 #: Told of each request: its episode's token, method, path behind the token, and what became of it. Headers,
 #: and so keys, are not shown to it.
@@ -196,7 +197,12 @@ def _split(target: str) -> tuple[str, str, dict[str, list[str]]]:
     if not parts.path.startswith("/e/"):
         return "", parts.path, {}
     token, _, path = parts.path[3:].partition("/")
-    return token, f"/{path}", parse_qs(parts.query)
+    return token, _spelled(f"/{path}"), parse_qs(parts.query)
+
+
+def _spelled(path: str) -> str:
+    """A path as the providers spell it: clients whose base URL is to hold the version leave it out."""
+    return f"/v1{path}" if path.startswith(_UNVERSIONED) else path
 
 
 def _route(episode: Episode, request: HttpRequest, path: str, query: dict[str, list[str]]) -> Reply:

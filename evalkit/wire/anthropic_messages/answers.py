@@ -32,6 +32,8 @@ from evalkit.wire.answers import (
 #: Opaque to every client; the scripted model's thinking is not signed by anybody.
 SIGNATURE = "c2NyaXB0ZWQ="
 _OWN_LABELS = {"context_window": "model_context_window_exceeded"}
+#: The categories of a refusal that the API names.
+_CATEGORIES = ("cyber", "bio", "frontier_llm", "reasoning_extraction", "general_harms")
 _STOPS: dict[str, StopReason] = {
     "end_turn": "end_turn",
     "tool_use": "tool_use",
@@ -99,12 +101,13 @@ def events(out: Outgoing) -> list[Event]:
 def _details(turn: Turn) -> dict[str, Any] | None:
     if turn.stop != "refusal":
         return None
-    return {"type": "refusal", "category": turn.category, "explanation": None}
+    category = turn.category if turn.category in _CATEGORIES else None
+    return {"type": "refusal", "category": category, "explanation": None}
 
 
 def _blocks(part: Block) -> list[dict[str, Any]]:
     if isinstance(part, Text):
-        return [{"type": "text", "text": part.text, "citations": None}]
+        return [{"type": "text", "text": part.text}]
     if isinstance(part, Thinking):
         return [{"type": "thinking", "thinking": part.text, "signature": SIGNATURE}]
     if isinstance(part, Call):

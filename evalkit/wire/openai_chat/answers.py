@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evalkit.core.turns import Block, Call, StopReason, Text, Thinking, Turn, make_turn
+from evalkit.core.turns import CONTENT_FILTER, Block, Call, StopReason, Text, Thinking, Turn, make_turn
 from evalkit.wire.answers import (
     CREATED,
     Answer,
@@ -35,7 +35,7 @@ _STOPS: dict[str, StopReason] = {
     "tool_calls": "tool_use",
     "function_call": "tool_use",
     "length": "max_tokens",
-    "content_filter": "refusal",
+    CONTENT_FILTER: "refusal",
 }
 
 
@@ -46,7 +46,11 @@ def label_of(turn: Turn) -> str | None:
     """The ``finish_reason`` of a turn. A label that the API lacks is written as it is."""
     if turn.stop == "unknown":
         return None if turn.native == "null" else turn.native or "unknown"
-    return _LABELS.get(turn.stop, turn.stop)
+    return CONTENT_FILTER if _filtered(turn) else _LABELS.get(turn.stop, turn.stop)
+
+
+def _filtered(turn: Turn) -> bool:
+    return turn.stop == "refusal" and turn.category == CONTENT_FILTER
 
 
 def completion(out: Outgoing) -> dict[str, Any]:
@@ -55,7 +59,7 @@ def completion(out: Outgoing) -> dict[str, Any]:
     message: dict[str, Any] = {
         "role": "assistant",
         "content": _content(turn),
-        "refusal": REFUSAL if turn.stop == "refusal" else None,
+        "refusal": REFUSAL if turn.stop == "refusal" and not _filtered(turn) else None,
     }
     if turn.calls:
         message["tool_calls"] = [_call(call) for call in turn.calls]
@@ -71,7 +75,7 @@ def chunks(out: Outgoing, *, usage: bool = True) -> list[Event]:
         frame = {**frame, "usage": None}
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if _content(turn) is None else ""}]
     deltas.extend({"content": text} for text in pieces_of(_content(turn) or ""))
-    if turn.stop == "refusal":
+    if turn.stop == "refusal" and not _filtered(turn):
         deltas.append({"refusal": REFUSAL})
     for index, call in enumerate(turn.calls):
         opened = {"index": index, **_call(call)}
@@ -174,7 +178,9 @@ def decode(body: Mapping[str, Any]) -> Answer:
     stop: StopReason = _STOPS.get(label, "unknown") if isinstance(label, str) else "unknown"
     if message.get("refusal") and stop == "end_turn":
         stop = "refusal"
-    turn = make_turn(_blocks(message), stop, native=label if isinstance(label, str) else "null")
+    native = label if isinstance(label, str) else "null"
+    category = CONTENT_FILTER if native == CONTENT_FILTER else None
+    turn = make_turn(_blocks(message), stop, native=native, category=category)
     usage = mapped(body.get("usage"))
     return Answer(
         turn,

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from evalkit.core.turns import Block, Call, ServerCall, StopReason, Text, Thinking, Turn, make_turn
+from evalkit.core.turns import (
+    CONTENT_FILTER,
+    Block,
+    Call,
+    ServerCall,
+    StopReason,
+    Text,
+    Thinking,
+    Turn,
+    make_turn,
+)
 from evalkit.wire.answers import (
     CREATED,
     Answer,
@@ -22,6 +32,13 @@ from evalkit.wire.answers import (
 REFUSAL = "I can't help with that."
 #: The label under which a server tool of any name is written.
 SERVER = "scripted"
+#: Items that the client runs, and what of them tells what to do; their tool is the name without ``_call``.
+CLIENT_ITEMS = {
+    "local_shell_call": ("action",),
+    "shell_call": ("action",),
+    "apply_patch_call": ("operation",),
+    "computer_call": ("action", "actions"),
+}
 _FINAL = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 
 
@@ -30,13 +47,17 @@ _FINAL = ("response.completed", "response.incomplete", "response.failed", "respo
 
 def status_of(turn: Turn) -> str | None:
     """The ``status`` of a turn. A label that the API lacks is written as it is."""
+    if turn.stop == "max_tokens" or _filtered(turn):
+        return "incomplete"
     if turn.stop in ("end_turn", "tool_use", "refusal"):
         return "completed"
-    if turn.stop == "max_tokens":
-        return "incomplete"
     if turn.stop == "unknown":
         return None if turn.native == "null" else turn.native or "unknown"
     return turn.stop
+
+
+def _filtered(turn: Turn) -> bool:
+    return turn.stop == "refusal" and turn.category == CONTENT_FILTER
 
 
 def response(out: Outgoing, status: str | None = "") -> dict[str, Any]:
@@ -54,7 +75,9 @@ def response(out: Outgoing, status: str | None = "") -> dict[str, Any]:
         "error": {"code": "server_error", "message": "The model failed to generate a response."}
         if label == "failed"
         else None,
-        "incomplete_details": {"reason": "max_output_tokens"} if label == "incomplete" else None,
+        "incomplete_details": {"reason": CONTENT_FILTER if _filtered(turn) else "max_output_tokens"}
+        if label == "incomplete"
+        else None,
         "instructions": None,
         "max_output_tokens": out.limit,
         "metadata": {},
@@ -77,7 +100,7 @@ def items(out: Outgoing) -> list[dict[str, Any]]:
     turn = out.turn
     state = "incomplete" if status_of(turn) == "incomplete" else "completed"
     found = [_item(block, f"{out.id[5:]}_{place}", state) for place, block in enumerate(turn.content)]
-    if turn.stop == "refusal":
+    if turn.stop == "refusal" and not _filtered(turn):
         part = {"type": "refusal", "refusal": REFUSAL}
         found.append(_message(f"msg_{out.id[5:]}_refusal", [part], state, None))
     return found
@@ -173,7 +196,7 @@ def decode(body: Mapping[str, Any]) -> Answer:
     usage = mapped(body.get("usage"))
     error = mapped(body.get("error"))
     return Answer(
-        make_turn(blocks, stop, native=native),
+        make_turn(blocks, stop, native=native, category=_category(native)),
         str(body.get("id") or ""),
         number(usage.get("input_tokens")),
         number(usage.get("output_tokens")),
@@ -188,6 +211,10 @@ def _error(error: Any) -> Answer:
     return Answer(make_turn((), "failed", native=name), error=name)
 
 
+def _category(native: str) -> str | None:
+    return CONTENT_FILTER if native == f"incomplete/{CONTENT_FILTER}" else None
+
+
 def _stop(body: Mapping[str, Any], *, called: bool, refused: bool) -> tuple[StopReason, str]:
     status = body.get("status")
     if status == "completed":
@@ -197,7 +224,7 @@ def _stop(body: Mapping[str, Any], *, called: bool, refused: bool) -> tuple[Stop
     if status == "incomplete":
         reason = mapped(body.get("incomplete_details")).get("reason")
         native = f"incomplete/{reason}"
-        if reason == "content_filter":
+        if reason == CONTENT_FILTER:
             return "refusal", native
         return ("max_tokens" if reason == "max_output_tokens" else "unknown"), native
     if status in ("queued", "in_progress"):
@@ -210,6 +237,8 @@ def _stop(body: Mapping[str, Any], *, called: bool, refused: bool) -> tuple[Stop
 def read_items(raw: list[dict[str, Any]]) -> tuple[tuple[Block, ...], bool]:
     blocks: list[Block] = []
     refused = False
+    # A shell in the provider's container answers within the same output.
+    answered = {str(item.get("call_id")) for item in raw if str(item.get("type")).endswith("_call_output")}
     for item in raw:
         kind = str(item.get("type"))
         if kind == "message":
@@ -228,6 +257,9 @@ def read_items(raw: list[dict[str, Any]]) -> tuple[tuple[Block, ...], bool]:
                 else encode_json({"input": item.get("input")}).decode()
             )
             blocks.append(Call(str(item.get("call_id")), str(item.get("name")), str(written or "{}")))
+        elif kind in CLIENT_ITEMS and str(item.get("call_id")) not in answered:
+            told = encode_json({name: item[name] for name in CLIENT_ITEMS[kind] if name in item}).decode()
+            blocks.append(Call(str(item.get("call_id")), kind.removesuffix("_call"), told))
         elif kind.endswith("_call"):
             blocks.append(_server_call(item, kind))
     return tuple(blocks), refused

@@ -9,9 +9,9 @@ from evalkit.core.requests import Result
 from evalkit.core.turns import Text
 from evalkit.wire.answers import listed, mapped, text_in
 from evalkit.wire.incoming import Incoming, Piece, schema_in, shape
-from evalkit.wire.openai_responses.answers import read_items
+from evalkit.wire.openai_responses.answers import CLIENT_ITEMS, read_items
 
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", *(f"{kind}_output" for kind in CLIENT_ITEMS))
 
 
 def read(body: Mapping[str, Any]) -> Incoming:
@@ -62,7 +62,8 @@ def _read_item(item: Any, at: int, pieces: list[Piece]) -> None:
         blocks, _ = read_items([{**item, "type": item.get("type", "message")}])
         pieces.extend(Piece("assistant", block, at) for block in blocks)
     elif kind in _OUTPUTS:
-        result = Result(str(item.get("call_id")), text_in(item.get("output")))
+        # The output of a local shell names its call by ``id``.
+        result = Result(str(item.get("call_id") or item.get("id")), text_in(item.get("output")))
         pieces.append(Piece("user", result, at))
     else:
         said = Text(text_in(item.get("content")))
