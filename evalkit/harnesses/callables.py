@@ -21,12 +21,13 @@ class CallableRunner:
     def __init__(self, function: Function, seconds: float = 60.0) -> None:
         self._function = function
         self._seconds = seconds
+        self._stopped = threading.Event()
 
     def run(self, told: dict[str, str], over: Over) -> Finished:
         box: list[Finished] = []
         thread = threading.Thread(target=self._call, args=(told, box), daemon=True)
         thread.start()
-        deadline = Deadline(self._seconds, over)
+        deadline = Deadline(self._seconds, over, self._stopped)
         while thread.is_alive():
             passed = deadline.passed(0)
             if passed is not None:
@@ -47,6 +48,9 @@ class CallableRunner:
             box.append(Finished())
         else:
             box.append(Finished(ending if isinstance(ending, dict) else {"native": str(ending)}))
+
+    def stop(self) -> None:
+        self._stopped.set()
 
     def close(self) -> None:
         """Nothing is kept."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any, Protocol
 
+from evalkit.containment.files import NoPlainFile, read_plain
 from evalkit.harnesses.endings import Finished
 from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
@@ -29,23 +30,33 @@ class Runner(Protocol):
     """Runs episodes of one harness, one after the other."""
 
     def run(self, told: dict[str, str], over: Over) -> Finished:
-        """Run one episode; ``told`` are the variables of it."""
+        """Run one episode; ``told`` are the variables of it. Stopped where :meth:`stop` was called."""
+
+    def stop(self) -> None:
+        """End what is running soon, from another thread."""
 
     def close(self) -> None:
         """End what is running."""
 
 
+class Stopped(Exception):
+    """The run was interrupted while an episode was under way."""
+
+
 class Deadline:
     """When an episode is ended by evalkit: the time limit, the cap, a flood of output."""
 
-    def __init__(self, seconds: float, over: Over) -> None:
+    def __init__(self, seconds: float, over: Over, stopped: Event | None = None) -> None:
+        self._stopped = stopped or Event()
         self._seconds = seconds
         self._end = time.monotonic() + seconds
         self._over = over
         self._grace: float | None = None
 
     def passed(self, printed: int) -> Finished | None:
-        """Why the episode has to end now; None while it goes on."""
+        """Why the episode has to end now; None while it goes on. Stopped where nobody waits for it."""
+        if self._stopped.is_set():
+            raise Stopped
         now = time.monotonic()
         if self._grace is None and self._over():
             self._grace = now + GRACE_S
@@ -63,8 +74,8 @@ class CommandRunner:
 
     def __init__(self, harness: Harness, environment: Environment, seconds: float | None = None) -> None:
         self._seconds = seconds or harness.manifest.time_limit_s
-        self._mark = secrets.token_hex(8)
-        self._around = Surroundings(harness, environment, self._mark)
+        self._around = Surroundings(harness, environment)
+        self._stopped = Event()
 
     def run(self, told: dict[str, str], over: Over) -> Finished:
         own = self._around.episode()
@@ -75,26 +86,30 @@ class CommandRunner:
 
     def _run(self, env: dict[str, str], own: dict[str, str], over: Over) -> Finished:
         try:
-            group = Group(self._around.command(), env, own["EVALKIT_WORKDIR"])
+            group = Group(self._around.command(), env, own["EVALKIT_WORKDIR"], self._around.folder)
         except OSError as error:
             return Finished(problem=f"cannot be started: {error.strerror}")
-        deadline = Deadline(self._seconds, over)
+        deadline = Deadline(self._seconds, over, self._stopped)
         passed = None
         left = 0
         try:
-            while passed is None and group.process.poll() is None:
+            while passed is None and group.running:
                 passed = deadline.passed(group.output.total)
                 time.sleep(_TICK)
         finally:
             left = group.kill()
         output = group.output.text()
+        if passed is None and group.over:
+            passed = Finished(problem=group.over)
+        if passed is None and group.output.total > FLOOD:
+            passed = Finished(problem=f"printed more than {FLOOD >> 20} MB")
         if passed is not None:
             return _with(passed, group.exit, output, left)
-        if group.output.total > FLOOD:
-            flood = Finished(problem=f"printed more than {FLOOD >> 20} MB")
-            return _with(flood, group.exit, output, left)
         told = read_ending(Path(own["EVALKIT_ENDING_FILE"]))
         return Finished(told, exit=group.exit, output=output, left=left)
+
+    def stop(self) -> None:
+        self._stopped.set()
 
     def close(self) -> None:
         self._around.close()
@@ -105,13 +120,12 @@ def _with(finished: Finished, code: str, output: str, left: int) -> Finished:
 
 
 def read_ending(file: Path) -> Any:
-    """The content of an ending file; None where there is none, a text where it is no JSON."""
+    """The content of an ending file; None where there is none, a text where it is no JSON or no file."""
     try:
-        with file.open("rb") as stream:
-            raw = stream.read(_LARGEST_ENDING + 1)
-    except OSError:
-        return None
-    return parse_ending(raw)
+        raw = read_plain(file, _LARGEST_ENDING + 1)
+    except NoPlainFile as error:
+        return f"{error}, not a file"
+    return None if raw is None else parse_ending(raw)
 
 
 def parse_ending(raw: bytes) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable
 
+from evalkit.containment.folders import NoRoom
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Offered, Task
 from evalkit.core.traces import Trace
@@ -119,6 +120,8 @@ class LiveStage:
             try:
                 known = self.world.recorded(call.tool, values) if self.careful else None
                 outcome = known or self.world.perform(call.tool, values)
+            except NoRoom:
+                raise
             except Exception as error:
                 raise ToolFailed(f"tool {call.tool} raised {type(error).__name__}: {error}") from error
             result = Result(call.id, outcome.text, outcome.error)

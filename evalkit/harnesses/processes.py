@@ -1,11 +1,10 @@
-"""A process group of its own, its output captured with a cap, and its end, whatever it started."""
+"""A harness's process: its output captured with a cap, and its end, whatever it started."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import select
-import signal
 import subprocess
 import threading
 import time
@@ -13,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from evalkit.harnesses.surroundings import MARK
+from evalkit.containment.folders import MARK
+from evalkit.containment.guarded import Guarded, told_exit
 
 #: How much output is kept, half of it from the end; how much a harness may print before it is ended.
 KEPT = 64 * 1024
@@ -64,70 +64,51 @@ class Capture:
 
 
 class Group:
-    """A command in a process group of its own. Ended with :meth:`kill`, which also finds strays."""
+    """A command under a guard, its output captured. Ended with :meth:`kill`, and all that it started too.
+
+    OSError where it cannot be started. ``watched`` is the folder whose size is limited.
+    """
 
     def __init__(
-        self, command: Sequence[str], env: dict[str, str], folder: str | Path, *, piped: bool = False
+        self,
+        command: Sequence[str],
+        env: dict[str, str],
+        folder: str | Path,
+        watched: str | Path,
+        *,
+        piped: bool = False,
     ) -> None:
-        self._mark = f"{MARK}={env[MARK]}".encode()
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(
+        self._guarded = Guarded(
             command,
-            cwd=folder,
-            env=env,
+            env,
+            folder,
+            watched=(watched,),
+            mark=f"{MARK}={env[MARK]}",
             stdin=pipe if piped else subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe if piped else subprocess.STDOUT,
-            start_new_session=True,
         )
+        self.process = self._guarded.guard
         stream = self.process.stderr if piped else self.process.stdout
         assert stream is not None
         self.output = Capture(stream)
 
     @property
+    def running(self) -> bool:
+        """Whether the command still runs."""
+        return self._guarded.running
+
+    @property
+    def over(self) -> str:
+        """The limit that it went over, once it has ended."""
+        return self._guarded.over
+
+    @property
     def exit(self) -> str:
         """How the process ended: ``exit:N`` or ``signal:NAME``."""
-        code = self.process.poll()
-        if code is None:
-            return "running"
-        if code >= 0:
-            return f"exit:{code}"
-        with contextlib.suppress(ValueError):
-            return f"signal:{signal.Signals(-code).name}"
-        return f"signal:{-code}"
+        return told_exit(self._guarded.code)
 
     def kill(self) -> int:
         """End all of its processes; how many were running beside the first."""
-        first = self.process.pid
-        strays = 0
-        for _ in range(50):
-            running = self._running()
-            strays = max(strays, len(running - {first}))
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(first, signal.SIGKILL)
-            for pid in running:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.02)
-            if self.process.returncode is not None and not self._running():
-                break
-            time.sleep(0.005)
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None and stream is not self.output._stream:
-                with contextlib.suppress(OSError):
-                    stream.close()
-        return strays
-
-    def _running(self) -> set[int]:
-        """Its processes that live: those of its session, and those that carry its mark."""
-        found = set()
-        for entry in Path("/proc").glob("[0-9]*") if os.path.isdir("/proc") else ():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                state, _, _, session = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
-                mine = int(session) == self.process.pid
-                if state not in "ZX" and (
-                    mine or self._mark in (entry / "environ").read_bytes().split(b"\0")
-                ):
-                    found.add(int(entry.name))
-        return found
+        return self._guarded.kill()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import select
 import time
+from threading import Event
 
 from evalkit.harnesses.command import Deadline, Over, parse_ending
 from evalkit.harnesses.endings import Finished
@@ -24,25 +24,27 @@ class ResidentRunner:
 
     def __init__(self, harness: Harness, environment: Environment, seconds: float | None = None) -> None:
         self._seconds = seconds or harness.manifest.time_limit_s
-        self._around = Surroundings(harness, environment, secrets.token_hex(8))
+        self._around = Surroundings(harness, environment)
+        self._stopped = Event()
         self._group: Group | None = None
         self._read = bytearray()
 
     def run(self, told: dict[str, str], over: Over) -> Finished:
         own = self._around.episode()
         printed = 0
-        if self._group is None or self._group.process.poll() is not None:
+        if self._group is None or not self._group.running:
             self._end()
             try:
-                self._group = Group(
-                    self._around.command(), self._around.env(), self._around.folder, piped=True
-                )
+                around = self._around
+                self._group = Group(around.command(), around.env(), around.folder, around.folder, piped=True)
             except OSError as error:
+                around.done(own)
                 return Finished(problem=f"cannot be started: {error.strerror}")
         group = self._group
         printed = group.output.total
         try:
-            finished = self._job(group, {**told, **own}, Deadline(self._seconds, over), printed)
+            deadline = Deadline(self._seconds, over, self._stopped)
+            finished = self._job(group, {**told, **own}, deadline, printed)
         finally:
             self._around.done(own)
         if finished.problem or not isinstance(finished.told, dict):
@@ -54,20 +56,26 @@ class ResidentRunner:
         return finished
 
     def _job(self, group: Group, job: dict[str, str], deadline: Deadline, printed: int) -> Finished:
-        process = group.process
-        assert process.stdin is not None
-        try:
-            process.stdin.write(json.dumps(job).encode() + b"\n")
-            process.stdin.flush()
-        except OSError:
-            return Finished(None, _ended(group), exit="running")
+        stdin = group.process.stdin
+        assert stdin is not None
+        os.set_blocking(stdin.fileno(), False)
+        rest = json.dumps(job).encode() + b"\n"
+        while rest:
+            passed = deadline.passed(group.output.total - printed)
+            if passed is not None:
+                return Finished(None, passed.problem, passed.never, "running")
+            try:
+                if select.select([], [stdin], [], _TICK)[1]:
+                    rest = rest[os.write(stdin.fileno(), rest) :]
+            except OSError:
+                return Finished(None, _ended(group), exit="running")
         while True:
             line = self._line(group)
             output = group.output
             if line is not None:
                 told = parse_ending(line)
                 return Finished(told, exit="exit:0", output=output.text(printed or 1))
-            if process.poll() is not None and not self._readable(group):
+            if not group.running and not self._readable(group):
                 return Finished(None, _ended(group), exit=group.exit)
             passed = deadline.passed(output.total - printed)
             if passed is None and len(self._read) > _LONGEST_LINE:
@@ -106,6 +114,9 @@ class ResidentRunner:
             self._group = None
         return left
 
+    def stop(self) -> None:
+        self._stopped.set()
+
     def close(self) -> None:
         self._end()
         self._around.close()
@@ -113,4 +124,6 @@ class ResidentRunner:
 
 def _ended(group: Group) -> str:
     code = group.exit
+    if group.over:
+        return group.over
     return "exit:0 without an ending" if code in ("exit:0", "running") else code

@@ -5,30 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
-from pathlib import Path
 
+from evalkit.containment.folders import MARK, Held, need_room, remove
 from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.find import SHIPPED
 from evalkit.harnesses.manifest import Harness, ManifestError
 
 #: What programs may import instead of speaking HTTP themselves.
 CLIENT = SHIPPED / "client"
-#: Marks every process of a harness, also those that leave its process group.
-MARK = "EVALKIT_MARK"
 DUMMY_KEY = "evalkit-dummy-key"
 #: What is taken over from the caller's environment: where programs are, and nothing that belongs to a user.
 _KEPT = ("PATH", "SYSTEMROOT", "TZ", "LD_LIBRARY_PATH")
 
 
 class Surroundings:
-    """A temporary folder with a home and a work folder, and the environment that points there."""
+    """A temporary folder with a home and a work folder, and the environment that points there.
 
-    def __init__(self, harness: Harness, environment: Environment, mark: str) -> None:
+    NoRoom where the disk of temporary files is full.
+    """
+
+    def __init__(self, harness: Harness, environment: Environment) -> None:
         self.harness = harness
         self.environment = environment
-        self.folder = Path(tempfile.mkdtemp(prefix="evalkit-harness-"))
-        self.mark = mark
+        self._held = Held("harness")
+        self.folder = self._held.folder
         for name in ("home", "tmp", "bin"):
             (self.folder / name).mkdir()
         tool = self.folder / "bin" / "evalkit-tool"
@@ -64,7 +64,7 @@ class Surroundings:
         )
         env.update(self.environment.env)
         env.update(self.harness.env)
-        env[MARK] = self.mark
+        env[MARK] = str(self.folder)
         return env
 
     def command(self) -> list[str]:
@@ -84,6 +84,7 @@ class Surroundings:
 
     def episode(self) -> dict[str, str]:
         """The folder and the ending file of one more episode."""
+        need_room(self.folder)
         self._works += 1
         work = self.folder / f"work-{self._works}"
         work.mkdir()
@@ -91,10 +92,13 @@ class Surroundings:
         return {"EVALKIT_WORKDIR": str(work), "EVALKIT_ENDING_FILE": str(ending)}
 
     def done(self, told: dict[str, str]) -> None:
-        """Remove what one episode left."""
-        shutil.rmtree(told["EVALKIT_WORKDIR"], ignore_errors=True)
-        Path(told["EVALKIT_ENDING_FILE"]).unlink(missing_ok=True)
+        """Remove what one episode left. NoRoom where it may have failed for want of room."""
+        try:
+            need_room(self.folder)
+        finally:
+            for name in ("EVALKIT_WORKDIR", "EVALKIT_ENDING_FILE"):
+                remove(told[name])
 
     def close(self) -> None:
         """Remove everything."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._held.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 
+from evalkit.containment.folders import NoRoom
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
 from evalkit.core.requests import Delivered, Request, Result, stimulus
@@ -305,6 +306,9 @@ class Stage:
             return f"{tool}: the arguments are not valid JSON", True
         try:
             outcome = self.world.perform(tool, values)
+        except NoRoom:
+            # evalkit's own failure, and not the tool's.
+            raise
         except Exception as error:
             raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
         return outcome.text, outcome.error

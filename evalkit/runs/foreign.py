@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from evalkit.harnesses.command import Runner
+from evalkit.harnesses.command import Runner, Stopped
 from evalkit.harnesses.environment import Environment, environment_of
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, ManifestError
@@ -67,6 +67,7 @@ class _Crew:
         self._waiting: queue.SimpleQueue[tuple[Span, int]] = queue.SimpleQueue()
         self._finished: queue.SimpleQueue[Row | BaseException | None] = queue.SimpleQueue()
         self._stopped = False
+        self._runners: list[Runner] = []
 
     def run(self, cells: list[tuple[Span, int]], workers: int) -> Iterator[list[Row]]:
         for cell in cells:
@@ -86,6 +87,8 @@ class _Crew:
                     yield [row]
         finally:
             self._stopped = True
+            for runner in list(self._runners):
+                runner.stop()
             for thread in threads:
                 thread.join()
 
@@ -95,11 +98,12 @@ class _Crew:
         except BaseException as error:
             self._finished.put(error)
             return
+        self._runners.append(runner)
         try:
             while not self._stopped:
                 span, offset = self._waiting.get_nowait()
                 self._finished.put(self._row(runner, span, span.first_seed + offset, span.cell + offset))
-        except queue.Empty:
+        except (queue.Empty, Stopped):
             pass
         except BaseException as error:
             self._finished.put(error)
@@ -111,6 +115,8 @@ class _Crew:
         try:
             arena = Arena(self.plan.scenarios[span.scenario], self.contract.offered)
             episode, kept = run_foreign(arena, seed, self.contract, runner, self.server)
+        except Stopped:
+            raise
         except Exception as error:
             return void_row(*place, f"{type(error).__name__}: {error}")
         keep_trace(self.folder, cell, kept)

@@ -1,4 +1,4 @@
-"""Commands in a folder of their own: clean environment, own process group, limits of time, memory, output.
+"""Commands in a folder of their own: clean environment, under a guard, limits of time, memory, output.
 
 This keeps slips inside and makes runs repeatable. It is no jail: a command that sets out to read the machine
 can. For models that are not trusted, run evalkit itself in a container.
@@ -8,29 +8,19 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import time
+import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import IO
 
 import msgspec
 
-#: Every process of a command has it, so that those which leave the group are found.
-MARK = "EVALKIT_FOLDER"
-#: How often to look for processes that are left.
-_LOOKS = 200
-
-# The shell sets the limits and becomes the command: nothing runs between fork and exec in this process.
-# Some systems refuse one of them (macOS: memory).
-_LIMITED = (
-    '{ ulimit -c 0; ulimit -t "$1"; ulimit -f "$2"; ulimit -v "$3"; } 2>/dev/null; exec /bin/sh -c "$4"'
-)
+from evalkit.containment.folders import MARK, need_room
+from evalkit.containment.guarded import Guarded, Limits
 
 _SYSTEM = (
     "Applications|Library|System|Users|Volumes|bin|boot|dev|etc|home|lib|lib64|media|mnt|opt|private|proc"
@@ -51,12 +41,14 @@ _HARMLESS = frozenset({*(f"/dev/{name}" for name in _DEVICES), "/usr/bin/env", "
 
 class Bounds(msgspec.Struct, frozen=True):
     """Limits of a command: wall time in seconds, memory of a process and size of a file in MB, characters
-    of output that are kept."""
+    of output that are kept, processes at a time, MB that it may write in all."""
 
     seconds: float = 30.0
     memory_mb: int = 2_048
     file_mb: int = 16
     output: int = 20_000
+    processes: int = 256
+    written_mb: int = 256
 
 
 class Finished(msgspec.Struct, frozen=True, gc=False):
@@ -111,94 +103,57 @@ def clean_environment(home: Path) -> dict[str, str]:
 def run_isolated(
     command: str, folder: Path, scratch: Path, bounds: Bounds, extra: Mapping[str, str] = {}
 ) -> Finished:
-    """Run a shell command in ``folder``; ``scratch``, beside it, is its home and takes its output.
+    """Run a shell command in ``folder``; ``scratch``, beside it, is its home.
 
     ``extra`` goes on top of the clean environment. When it returns, no process of the command is left.
     """
-    environment = {**clean_environment(scratch), **extra, MARK: str(folder)}
-    limits = (max(1, int(bounds.seconds) + 1), bounds.file_mb * 2_048, bounds.memory_mb * 1_024)
-    output = scratch / ".output"
-    with output.open("wb") as sink:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", _LIMITED, "sh", *map(str, limits), command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
+    need_room(folder)
+    environment = {**clean_environment(scratch), **extra, MARK: str(folder.parent)}
+    with tempfile.TemporaryFile(dir=folder.parent) as sink:
+        guarded = Guarded(
+            ["/bin/sh", "-c", command],
+            environment,
+            folder,
+            Limits(
+                processes=bounds.processes,
+                memory_mb=2 * bounds.memory_mb,
+                written_mb=bounds.written_mb,
+                cpu_s=max(1, int(bounds.seconds) + 1),
+                file_mb=bounds.file_mb,
+                address_mb=bounds.memory_mb,
+                open_files=1_024,
+            ),
+            watched=(folder, scratch),
+            network=False,
+            mark=f"{MARK}={folder.parent}",
             stdout=sink,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
         try:
-            in_time = _wait(process, bounds.seconds)
+            in_time = guarded.wait(bounds.seconds)
         finally:
-            _kill_group(process.pid)
-            process.wait()
-            kill_strays(folder)
-    status = process.returncode
-    text = _kept(output, bounds.output)
+            guarded.kill()
+        text = _kept(sink, bounds.output)
+    need_room(folder.parent)
     for path, name in ((folder, "/folder"), (scratch, "/home")):
         text = text.replace(str(path), name)
-    return Finished(None if not in_time else status if status >= 0 else 128 - status, text)
+    if guarded.over:
+        return Finished(_KILLED, f"{text}\n[ended: it {guarded.over}]".lstrip("\n"))
+    code = guarded.code
+    if not in_time or code is None:
+        return Finished(None, text)
+    return Finished(code if code >= 0 else 128 - code, text)
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether a process ends in time. It is not reaped, so that its group's number stays its own."""
-    if not hasattr(os, "pidfd_open"):
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-    handle = os.pidfd_open(process.pid)
-    try:
-        return bool(select.select([handle], [], [], seconds)[0])
-    finally:
-        os.close(handle)
+#: The status of a shell's command that was killed.
+_KILLED = 137
 
 
-def _kill_group(group: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def kill_strays(folder: Path) -> None:
-    """End what a command of ``folder`` left behind outside its group, where the system lets us look.
-
-    A killed process takes a moment to be gone, so it looks again until there is none.
-    """
-    mark = os.fsencode(f"{MARK}={folder}")
-    for _ in range(_LOOKS):
-        left = [process for process, environment in _environments() if mark in environment.split(b"\0")]
-        if not left:
-            return
-        for process in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process, signal.SIGKILL)
-        time.sleep(0.002)
-
-
-def _environments() -> list[tuple[int, bytes]]:
-    found: list[tuple[int, bytes]] = []
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return found
-    for name in names:
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                found.append((int(name), file.read()))
-        except OSError:
-            continue
-    return found
-
-
-def _kept(output: Path, characters: int) -> str:
+def _kept(output: IO[bytes], characters: int) -> str:
     """The beginning of an output as text, and a note of what was left out."""
-    size = output.stat().st_size
-    with output.open("rb") as file:
-        text = file.read(characters * 4).decode("utf-8", "replace")
+    size = output.seek(0, os.SEEK_END)
+    output.seek(0)
+    text = output.read(characters * 4).decode("utf-8", "replace")
     if len(text) > characters or size > characters * 4:
         return f"{text[:characters]}\n[the output is {size:,} bytes long; the rest is left out]"
     return text

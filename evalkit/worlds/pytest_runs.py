@@ -10,11 +10,14 @@ from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree
 
+from evalkit.containment.files import NoPlainFile, read_plain
 from evalkit.worlds.bytecode import for_command
 from evalkit.worlds.isolation import Bounds, run_isolated
 from evalkit.worlds.tree import PathRefused, Tree, place
 from evalkit.worlds.workshop import workshop
 
+#: Bytes of a report that are read.
+_LARGEST = 16_000_000
 _PASSED = re.compile(r"\b(\d+) passed\b")
 _NOT_PASSED = re.compile(r"\b\d+ (?:failed|errors?)\b")
 _RED = re.compile(r"^(?:FAILED|ERROR) \S*?(test_\w+)(?:\.py)?(?:\[.*\])?(?: |$)", re.MULTILINE)
@@ -44,8 +47,8 @@ def green_tests(work: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) 
         )
         run_isolated(command, folder, scratch, bounds, for_command(command))
         try:
-            cases = list(ElementTree.parse(report).iter("testcase"))
-        except (OSError, ElementTree.ParseError):
+            cases = list(ElementTree.fromstring(read_plain(report, _LARGEST) or b"").iter("testcase"))
+        except (NoPlainFile, ElementTree.ParseError):
             return frozenset()
     passed: dict[str, bool] = {}
     for case in cases:

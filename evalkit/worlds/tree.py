@@ -20,6 +20,9 @@ Kind: TypeAlias = Literal["file", "program", "link", "folder"]
 MAX_FILES = 2_000
 MAX_BYTES = 16_000_000
 
+#: Bytes of a path; a little further the system opens nothing by it.
+MAX_PATH = 3_000
+
 GIT = ".git"
 #: What git leaves of a command that is over, and never reads again.
 _PASSING = frozenset({f"{GIT}/COMMIT_EDITMSG", f"{GIT}/FETCH_HEAD"})
@@ -168,8 +171,11 @@ def make_entry(path: str, data: bytes, kind: Kind = "file") -> Entry:
 def read_tree(folder: Path, like: Tree) -> tuple[Tree, tuple[str, ...]]:
     """What a folder holds now, and the links that left it and were not taken over.
 
-    Entries equal to those of ``like`` are shared with it. TreeTooLarge beyond the limits.
+    Entries equal to those of ``like`` are shared with it. TreeTooLarge beyond the limits. A folder that is
+    not there any more, or is something else now, holds nothing.
     """
+    if folder.is_symlink() or not folder.is_dir():
+        return Tree({}), ()
     entries: dict[str, Entry] = {}
     dropped: list[str] = []
     size = 0
@@ -177,6 +183,8 @@ def read_tree(folder: Path, like: Tree) -> tuple[Tree, tuple[str, ...]]:
     waiting = [""]
     while waiting:
         inside = waiting.pop()
+        if len(os.fsencode(inside)) > MAX_PATH:
+            raise TreeTooLarge(f"the folder is nested deeper than {MAX_PATH:,} bytes of path")
         os.chmod(os.path.join(root, inside), 0o700)
         empty = True
         for item in os.scandir(os.path.join(root, inside)):

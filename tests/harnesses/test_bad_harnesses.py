@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.harnesses.episodes import LOOP, played, program, running
+from tests.processes import living
 
 END = """
 import json, os
@@ -16,13 +17,6 @@ def end(ending):
     with open(os.environ["EVALKIT_ENDING_FILE"], "w") as file:
         file.write(ending if isinstance(ending, str) else json.dumps(ending))
 """
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_a_loop_by_hand_ends_done_and_is_scored(tmp_path: Path) -> None:
@@ -91,19 +85,17 @@ def test_kills_itself(tmp_path: Path) -> None:
 
 
 def test_starts_children_that_leave_its_group(tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
     text = END + (
         "import subprocess, sys\n"
-        "sleep = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
-        "here = subprocess.Popen(sleep)\n"
-        "away = subprocess.Popen(sleep, start_new_session=True)\n"
-        f"open({str(pids)!r}, 'w').write(f'{{here.pid}} {{away.pid}}')\n"
+        f"sleep = [sys.executable, '-c', 'import time; time.sleep(600)', {str(tmp_path)!r}]\n"
+        "subprocess.Popen(sleep)\n"
+        "subprocess.Popen(sleep, start_new_session=True, env={})\n"
         "end({'ending': 'escalated', 'native': 'left them'})\n"
     )
     episode, kept = played(program(tmp_path, text))
     assert (episode.ending, episode.native) == ("escalated", "left them")
     assert kept.seen["processes left running"] == 2
-    assert not any(alive(int(pid)) for pid in pids.read_text().split())
+    assert living(str(tmp_path)) == []
     assert not episode.lost_work
 
 
@@ -170,8 +162,7 @@ def test_a_resident_harness_harms_only_its_own_episode(tmp_path: Path) -> None:
     assert natives[10] == "printed a line of more than 1 MB"
     first, second = natives[0].split("/"), natives[1].split("/")
     assert (first[0], first[1], second[1]) == (second[0], "0", "1")
-    pids = {native.split("/")[0] for native in natives if "/" in native}
-    assert not any(alive(int(pid)) for pid in pids)
+    assert living(str(tmp_path)) == []
 
 
 SPY = (

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.worlds.isolation import MARK, Bounds, Finished, leaves_folder, run_isolated
+from evalkit.worlds.isolation import Bounds, Finished, leaves_folder, run_isolated
+from tests.processes import living
 
 
 @pytest.fixture
@@ -20,19 +21,6 @@ def run(tmp_path: Path):  # type: ignore[no-untyped-def]
         return run_isolated(command, folder, scratch, Bounds(**bounds))  # type: ignore[arg-type]
 
     return run_it
-
-
-def left_of(folder: Path) -> list[str]:
-    """The processes that carry a folder's mark."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            environment = Path(f"/proc/{name}/environ").read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(f"{MARK}={folder}") in environment.split(b"\0"):
-            found.append(name)
-    return found
 
 
 class TestRun:
@@ -94,17 +82,23 @@ class TestLimits:
 class TestNothingIsLeft:
     @pytest.mark.parametrize(
         "command",
-        ["sleep 60 & echo on", "setsid sleep 60 & echo on", "nohup sh -c 'sleep 60; echo late' & echo on"],
+        [
+            "sleep 60 & echo on",
+            "setsid sleep 60 & echo on",
+            "nohup sh -c 'sleep 60; echo late' & echo on",
+            "env -i setsid sh -c 'sleep 60; echo late' $PWD & echo on",
+            "env -i setsid setsid sh -c 'sleep 60; echo late' $PWD & kill -9 $PPID; echo on",
+        ],
     )
     def test_processes_in_the_background_end_with_the_command(  # type: ignore[no-untyped-def]
         self, run, tmp_path: Path, command: str
     ) -> None:
         assert run(command, seconds=5).status == 0
-        assert left_of(tmp_path / "folder") == []
+        assert living(str(tmp_path)) == []
 
     def test_also_when_time_is_up(self, run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
         run("setsid sleep 60 & sleep 60", seconds=0.3)
-        assert left_of(tmp_path / "folder") == []
+        assert living(str(tmp_path)) == []
 
 
 class TestLeavesFolder:

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.worlds.workshop import remove, sweep, workshop
+from evalkit.containment import folders
+from evalkit.containment.folders import NoRoom, held, need_room, remove, sweep
 
 _HELD = """
 import sys
-from evalkit.worlds.isolation import run_isolated, Bounds
-from evalkit.worlds.workshop import workshop
-with workshop() as (folder, scratch):
-    (folder / "left").write_text("1")
-    print(folder, flush=True)
+from evalkit.containment.folders import held
+with held("test") as own:
+    (own.folder / "left").write_text("1")
+    print(own.folder, flush=True)
     sys.stdin.read()
 """
 
@@ -39,15 +39,14 @@ def holder() -> subprocess.Popen[str]:
 
 
 def test_it_is_gone_afterwards(place: Path) -> None:
-    with workshop() as (folder, scratch):
-        (folder / "a").write_text("1")
-        assert scratch.is_dir()
+    with held("test") as own:
+        (own.folder / "a").write_text("1")
         assert list(place.iterdir())
     assert list(place.iterdir()) == []
 
 
 def test_it_is_gone_after_an_error(place: Path) -> None:
-    with pytest.raises(RuntimeError), workshop():
+    with pytest.raises(RuntimeError), held("test"):
         raise RuntimeError
     assert list(place.iterdir()) == []
 
@@ -55,8 +54,8 @@ def test_it_is_gone_after_an_error(place: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_its_lock_may_be_gone_already(place: Path) -> None:
     handles = len(os.listdir("/proc/self/fd"))
-    with workshop() as (folder, _):
-        Path(f"{folder.parent}.lock").unlink()
+    with held("test") as own:
+        Path(f"{own.folder}.lock").unlink()
     assert list(place.iterdir()) == []
     assert len(os.listdir("/proc/self/fd")) == handles
 
@@ -65,15 +64,15 @@ def test_what_a_killed_process_left_is_swept_and_nothing_else(place: Path) -> No
     killed, living = holder(), holder()
     assert killed.stdout is not None
     assert living.stdout is not None
-    left, held = Path(killed.stdout.readline().strip()), Path(living.stdout.readline().strip())
+    left, lived = Path(killed.stdout.readline().strip()), Path(living.stdout.readline().strip())
     (place / "somebody-elses").mkdir()
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     assert (left / "left").exists()
-    with workshop():
+    with held("test"):
         # The first use in a place sweeps it.
         assert not left.exists()
-        assert held.exists()
+        assert lived.exists()
     assert sweep(place) == 0
     living.communicate("")
     assert [path.name for path in place.iterdir()] == ["somebody-elses"]
@@ -96,3 +95,52 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "folder" / "link").symlink_to(kept)
     remove(tmp_path / "folder")
     assert (kept / "file").exists()
+
+
+def test_a_folder_nested_beyond_all_paths_is_removed(tmp_path: Path) -> None:
+    top = tmp_path / "folder"
+    top.mkdir()
+    here = os.getcwd()
+    os.chdir(top)
+    try:
+        for _ in range(1_500):
+            os.mkdir("deep")
+            os.chdir("deep")
+        Path("file").write_text("1")
+    finally:
+        os.chdir(here)
+    remove(top)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "fifo", "link", "gone"])
+def test_what_is_no_folder_any_more_is_removed(tmp_path: Path, kind: str) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    place = tmp_path / "folder"
+    if kind == "file":
+        place.write_text("1")
+    elif kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "link":
+        place.symlink_to(kept)
+    remove(place)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_what_may_not_be_changed_is_removed_where_the_system_lets_us(tmp_path: Path) -> None:
+    top = tmp_path / "folder"
+    (top / "inner").mkdir(parents=True)
+    (top / "inner" / "file").write_text("1")
+    for place in (top / "inner" / "file", top / "inner", top):
+        subprocess.run(["chattr", "+i", place], check=False, stderr=subprocess.DEVNULL)
+    remove(top)
+    assert not top.exists()
+
+
+def test_without_room_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folders, "ROOM", 1 << 60)
+    with pytest.raises(NoRoom, match=r"is full: .* KB left in .*, at least .* KB are needed"):
+        need_room(tmp_path / "not" / "there")
+    with pytest.raises(NoRoom), held("test"):
+        pass
