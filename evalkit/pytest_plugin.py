@@ -217,7 +217,7 @@ class Termination:
     def _runner(self, harness: Any) -> tuple[Contract, Any]:
         from evalkit.harnesses.callables import CallableRunner
         from evalkit.harnesses.find import find_harness
-        from evalkit.scoring.foreign import contract_of, runner_of, why_not_expressible
+        from evalkit.scoring.foreign import contract_of, hear, runner_of, why_not_expressible
 
         runners = self._request.getfixturevalue("evalkit_runners")
         seconds = self._mark.kwargs.get("time_limit_s")
@@ -227,14 +227,14 @@ class Termination:
                 name = getattr(harness, "__name__", type(harness).__name__)
                 runners[key] = self._contract(name), CallableRunner(harness, seconds or 60.0)
             else:
-                found = find_harness(str(harness))
-                runners[key] = contract_of(found), runner_of(found, seconds=seconds)
+                found = hear(find_harness(str(harness)))
+                runners[key] = contract_of(found), runner_of(found, seconds=seconds), found
         if not callable(harness):
             self._name = str(harness)
-            reason = why_not_expressible(self.scenario, find_harness(str(harness)))
+            reason = why_not_expressible(self.scenario, runners[key][2])
             if reason is not None:
                 pytest.skip(f"not expressible: {reason}")
-        found_runner: tuple[Contract, Any] = runners[key]
+        found_runner: tuple[Contract, Any] = runners[key][:2]
         return found_runner
 
     def _message(self) -> str:

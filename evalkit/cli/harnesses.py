@@ -33,7 +33,7 @@ def list_() -> None:
     width = max(map(len, harnesses))
     for name, harness in harnesses.items():
         ready = "ready  " if is_ready(harness) else "not yet"
-        click.echo(f"{name:<{width}}  {ready}  {harness.dialect:<10} {harness.summary}")
+        click.echo(f"{name:<{width}}  {ready}  {harness.declared or 'as heard':<10} {harness.summary}")
         if not harness.variant:
             click.echo(f"{'':<{width}}           {', '.join(pins(harness)) or 'nothing to install'}")
     click.echo(f"environments: {cache_folder()}")
@@ -112,17 +112,18 @@ def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
     from evalkit.scoring.arena import Arena
     from evalkit.scoring.foreign import (
         contract_of,
+        hear,
         run_foreign,
         runner_of,
         server_for_harnesses,
         why_not_expressible,
     )
 
-    harness = find_harness(name)
+    set_up_all((name,))
+    harness = hear(find_harness(name))
     reason = why_not_expressible(scenario, harness)
     if reason is not None:
         raise UsageProblem(f"scenario {scenario.name!r} is not expressible for {name}: {reason}")
-    set_up_all((name,))
     contract, runner = contract_of(harness), runner_of(harness)
     try:
         with server_for_harnesses() as server:

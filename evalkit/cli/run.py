@@ -22,6 +22,7 @@ from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.assumed import with_sweeps
 from evalkit.strategies.library import find_strategy, usable_names
 from evalkit.strategies.presets import DEFAULT
+from evalkit.wire.answers import TITLES
 
 
 @click.command()
@@ -120,10 +121,11 @@ def command(
             names = strategies or (() if harnesses else DEFAULT)
             if sweep:
                 names = with_sweeps({name: find_strategy(name) for name in names})
+            set_up_all(tuple(name for name in harnesses if not is_worker(name)))
             plan = _planned(suites, names, seeds, baseline, medium, harnesses)
+            notes += _heard(plan)
             names = tuple(entry.name for entry in plan.recipe.entries)
             note_recording(medium, names, tuple(plan.recipe.strategies), seeds)
-            set_up_all(tuple(name for name in harnesses if not is_worker(name)))
             folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), plan.recipe.id)
             store = Store.create(folder, plan.recipe)
         go_on = f"go on with: evalkit run --resume {store.folder}"
@@ -164,6 +166,18 @@ def _planned(
         why = "; ".join(f"{name}: {text}" for name, text in plan.recipe.not_expressible.items())
         raise UsageProblem(f"nothing to run: {why or 'no scenario'}")
     return plan
+
+
+def _heard(plan: Plan) -> list[str]:
+    """What programs speak whose manifests do not say so."""
+    notes = []
+    for name, heard in plan.recipe.heard.items():
+        spoken = f"{TITLES[heard.dialect]}{', streamed' if heard.streamed else ''}"
+        if heard.assumed:
+            notes.append(f"{name} made no request in a plain task; taken for a client of {spoken}")
+        else:
+            notes.append(f"{name} speaks {spoken}, as its first request tells")
+    return notes
 
 
 def _resumed(name: str, *, quiet: bool) -> tuple[Plan, Store]:

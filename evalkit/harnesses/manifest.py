@@ -96,13 +96,27 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: dict[str, str] = {}
 
 
+class Heard(msgspec.Struct, frozen=True):
+    """What a program without a declared dialect was heard to speak at its first request.
+
+    ``assumed``: it made no request, and is taken for a client of this dialect.
+    """
+
+    dialect: Dialect = "anthropic"
+    streamed: bool = False
+    assumed: bool = False
+
+
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``harness.toml``. ``resident`` programs take one job per line; ``background`` ones poll."""
+    """``harness.toml``. Without ``dialect`` the first request tells it.
+
+    ``resident`` programs take one job per line; ``background`` ones poll.
+    """
 
     name: str
     summary: str
     run: tuple[str, ...]
-    dialect: Dialect = "anthropic"
+    dialect: Dialect | None = None
     streamed: bool = False
     resident: bool = False
     background: bool = False
@@ -118,11 +132,12 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Harness(msgspec.Struct, frozen=True):
-    """A manifest with its folder, in one of its variants."""
+    """A manifest with its folder, in one of its variants. ``heard`` stands where none is declared."""
 
     manifest: Manifest
     folder: Path
     variant: str = ""
+    heard: Heard | None = None
 
     @property
     def name(self) -> str:
@@ -145,8 +160,18 @@ class Harness(msgspec.Struct, frozen=True):
 
     @property
     def dialect(self) -> Dialect:
-        """The API that it speaks."""
+        """The API that it speaks: declared, or heard."""
+        return self.declared or (self.heard or Heard()).dialect
+
+    @property
+    def declared(self) -> Dialect | None:
+        """The API that its manifest names."""
         return self._own.dialect or self.manifest.dialect
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it asks for streams: declared, or heard."""
+        return self.manifest.streamed or (self.heard is not None and self.heard.streamed)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

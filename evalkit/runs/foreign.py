@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
+
 from evalkit.harnesses.command import Runner, Stopped
 from evalkit.harnesses.environment import Environment, environment_of
 from evalkit.harnesses.find import find_harness
@@ -32,7 +34,8 @@ def ready_harnesses(plan: Plan) -> dict[str, tuple[Harness, Environment]]:
     for contender in plan.recipe.contenders:
         if contender.foreign:
             try:
-                harness = find_harness(contender.harness)
+                heard = plan.recipe.heard.get(contender.harness)
+                harness = msgspec.structs.replace(find_harness(contender.harness), heard=heard)
                 found[contender.harness] = harness, environment_of(harness)
             except ManifestError as error:
                 raise PlanError(str(error)) from None

@@ -11,7 +11,7 @@ import msgspec
 
 from evalkit import __version__
 from evalkit.harnesses.find import find_harness
-from evalkit.harnesses.manifest import ManifestError
+from evalkit.harnesses.manifest import Harness, Heard, ManifestError
 from evalkit.runs.medium import Medium, MediumError, check_medium, unplayable
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
@@ -72,7 +72,7 @@ class Recipe(msgspec.Struct, frozen=True):
     """A plan as it is kept in the run folder: enough to run it again anywhere.
 
     ``sources`` are the YAML texts by place. ``strategies`` are fingerprints by name, so that a changed one
-    is noticed.
+    is noticed. ``heard`` is what harnesses speak whose manifests do not say so.
     """
 
     evalkit: str
@@ -84,6 +84,7 @@ class Recipe(msgspec.Struct, frozen=True):
     baseline: str
     not_expressible: dict[str, str]
     medium: Medium = Medium()
+    heard: dict[str, Heard] = {}
 
     @property
     def id(self) -> str:
@@ -181,9 +182,15 @@ def make_plan(
         reason = skipped.pop(scenario.name, "")
         if reason:
             skipped.update({cell_name(scenario.name, name): reason for name in strategies})
+    heard: dict[str, Heard] = {}
     for name in harnesses:
-        print_, cannot = _worker(name, playable) if is_worker(name) else _harness(name, playable)
-        prints[name] = print_
+        if is_worker(name):
+            prints[name], cannot = _worker(name, playable)
+        else:
+            harness, cannot = _harness(name, playable)
+            prints[name] = harness.fingerprint
+            if harness.heard is not None:
+                heard[name] = harness.heard
         skipped.update(cannot)
     recipe = Recipe(
         evalkit=__version__,
@@ -198,6 +205,7 @@ def make_plan(
         baseline=baseline or ("silence" if "silence" in strategies else named[0]),
         not_expressible=skipped,
         medium=medium,
+        heard=heard,
     )
     return Plan(recipe, playable)
 
@@ -234,16 +242,16 @@ def _worker(name: str, scenarios: list[Scenario]) -> tuple[str, dict[str, str]]:
     return fingerprint(strategy), {cell: reason for cell, reason in reasons.items() if reason}
 
 
-def _harness(name: str, scenarios: list[Scenario]) -> tuple[str, dict[str, str]]:
-    """A harness's fingerprint, and why it cannot express which scenarios."""
-    from evalkit.scoring.foreign import why_not_expressible
+def _harness(name: str, scenarios: list[Scenario]) -> tuple[Harness, dict[str, str]]:
+    """A harness whose dialect is known, and why it cannot express which scenarios."""
+    from evalkit.scoring.foreign import hear, why_not_expressible
 
     try:
-        harness = find_harness(name)
+        harness = hear(find_harness(name))
     except ManifestError as error:
         raise PlanError(str(error)) from None
     reasons = {cell_name(s.name, name): why_not_expressible(s, harness) for s in scenarios}
-    return harness.fingerprint, {cell: reason for cell, reason in reasons.items() if reason}
+    return harness, {cell: reason for cell, reason in reasons.items() if reason}
 
 
 def entry_of(scenario: Scenario) -> Entry:

@@ -13,11 +13,12 @@ from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, Task
 from evalkit.harnesses.command import CAP, CommandRunner, Runner
 from evalkit.harnesses.endings import Finished, ending_of
 from evalkit.harnesses.environment import Environment, environment_of
-from evalkit.harnesses.manifest import Harness, Rule
+from evalkit.harnesses.manifest import Harness, Heard, Rule
 from evalkit.harnesses.names import names_of
 from evalkit.harnesses.records import Kept, Observed, Wrong
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.models.scripted import NeverEnds, ToolFailed
+from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
@@ -78,7 +79,42 @@ def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     if has_background(scenario) and not harness.manifest.background:
         return "the harness does not ask for background responses"
     offered = (harness.offers.offered,)
-    return not_expressible(scenario, harness.dialect, streamed=harness.manifest.streamed, offered=offered)
+    return not_expressible(scenario, harness.dialect, streamed=harness.streamed, offered=offered)
+
+
+_PLAIN = """
+scenario: heard
+family: partial_completion
+task: {prompt: Do every item that list_items returns., done_when: Every item is done.}
+world: {kind: items, items: [one]}
+model: [{call: list_items}, {work: rest}, {say: All done., claim: done}]
+"""
+#: Seconds that a program without a declared dialect has to make its first request.
+_HEARING_S = 30.0
+
+
+def hear(harness: Harness, environment: Environment | None = None) -> Harness:
+    """A harness whose dialect is known: as its manifest says, or as it speaks when it is first asked.
+
+    One without a declared dialect does a plain task of one item. ManifestError where it is not set up.
+    """
+    if harness.declared is not None or harness.heard is not None:
+        return harness
+    seconds = min(_HEARING_S, harness.manifest.time_limit_s)
+    contract, runner = contract_of(harness), runner_of(harness, environment, seconds)
+    (plain,) = load_text(_PLAIN)
+    try:
+        with server_for_harnesses() as server:
+            trial = Trial(Arena(plain, contract.offered), 0, contract, server)
+            try:
+                runner.run(trial.told, trial.over)
+            finally:
+                trial.close()
+    finally:
+        runner.close()
+    first = trial.seen.first
+    heard = Heard(assumed=True) if first is None else Heard(*first)
+    return msgspec.structs.replace(harness, heard=heard)
 
 
 class Trial:
@@ -100,6 +136,11 @@ class Trial:
         self._token = server.add(self._wire)
         self._began = time.monotonic()
         self.told = variables(self.stage.task, contract, server.url(self._token))
+
+    @property
+    def seen(self) -> Seen:
+        """What the server saw of the harness."""
+        return self._wire.seen
 
     def over(self) -> bool:
         """Whether evalkit's side has ended it: the cap was reached, or something failed."""

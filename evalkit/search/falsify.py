@@ -12,7 +12,7 @@ from evalkit.harnesses.callables import CallableRunner, Function
 from evalkit.harnesses.manifest import Harness
 from evalkit.harnesses.records import Kept
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import Contract, contract_of, runner_of, server_for_harnesses
+from evalkit.scoring.foreign import Contract, contract_of, hear, runner_of, server_for_harnesses
 from evalkit.search.finding import HarnessFailed, Looked, Progress, Search
 from evalkit.search.ground import Setting
 from evalkit.search.judged import Caps
@@ -77,7 +77,8 @@ def falsify(
     setting = setting or Setting(2, "none")
     streamed = False
     if isinstance(harness, Harness):
-        contract, streamed = contract_of(harness), harness.manifest.streamed
+        harness = hear(harness)
+        contract, streamed = contract_of(harness), harness.streamed
         runner: Any = runner_of(harness, seconds=run_seconds)
     else:
         contract = Contract(getattr(harness, "__name__", type(harness).__name__))

@@ -12,6 +12,12 @@ from evalkit.core.requests import FIRST_MODEL
 from evalkit.core.turns import Block, Call, ServerCall, Turn, make_turn
 
 Dialect: TypeAlias = Literal["anthropic", "responses", "chat"]
+#: The dialects by the names of the APIs.
+TITLES: dict[Dialect, str] = {
+    "anthropic": "Anthropic Messages",
+    "responses": "OpenAI Responses",
+    "chat": "Chat Completions",
+}
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "responses", "chat")
 
 #: The time stamp in every answer: answers are canonical, so that equal episodes are equal on the wire.

@@ -94,6 +94,7 @@ class Episode:
         if kind is not None and incoming.continues is None:
             self.seen.side[kind] += 1
             return self._aside(dialect, body, incoming, kind)
+        self.seen.first = self.seen.first or (dialect, incoming.stream)
         self._check_held(dialect, incoming)
         memory = self.memory
         last = memory.sent.wire if memory.sent is not None else None

@@ -11,13 +11,12 @@ from evalkit.core.turns import ServerCall, Text, Thinking, Turn
 from evalkit.scenarios.moves import BackgroundMove
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, walk
-from evalkit.wire.answers import DIALECTS, Dialect, Outgoing
+from evalkit.wire.answers import DIALECTS, TITLES, Dialect, Outgoing
 from evalkit.wire.conversation import speaks
 from evalkit.wire.dialects import SPOKEN, decode_stream
 from evalkit.wire.faults import STREAM_ONLY
 from evalkit.worlds import World, make_world
 
-_NAMES = {"anthropic": "Anthropic Messages", "responses": "OpenAI Responses", "chat": "Chat Completions"}
 _FAULTS = ("http_", "cut_", "body_", "stall")
 
 
@@ -32,7 +31,7 @@ def unsayable(dialect: Dialect, turn: Turn, *, streamed: bool) -> str | None:
     It is written and read back: label, category, calls, text, thinking, server tools and phases must survive.
     Where a message holds one text, several become one; their order among the calls is not compared.
     """
-    name = _NAMES[dialect]
+    name = TITLES[dialect]
     if is_fault(turn):
         if turn.native in STREAM_ONLY and not streamed:
             return f"{turn.native}: only a stream can break so"
@@ -72,7 +71,7 @@ def _reason(part: str, turn: Turn, name: str, *, streamed: bool) -> str:
     label = (turn.native or turn.stop) if turn.stop == "unknown" else turn.stop
     if part == "label":
         has = "calls" if turn.calls else "no calls"
-        if name == _NAMES["responses"] and turn.stop in ("end_turn", "tool_use"):
+        if name == TITLES["responses"] and turn.stop in ("end_turn", "tool_use"):
             return f"{name} has no label beside the output, so none that contradicts it ({label}, {has})"
         return f"{name} has no label {label!r}"
     if part == "category":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 
+from evalkit.wire.answers import Dialect
 from evalkit.wire.incoming import BadRequest
 from evalkit.wire.rules import NEUTRAL_SOURCES
 
@@ -21,6 +22,8 @@ class Seen:
 
     def __init__(self) -> None:
         self.requests = 0
+        #: The dialect of the first request for a turn, and whether it asked for a stream.
+        self.first: tuple[Dialect, bool] | None = None
         self.side: Counter[str] = Counter()
         self.amnesia = 0
         self.compactions = 0
