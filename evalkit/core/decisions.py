@@ -46,9 +46,14 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class RunTools(msgspec.Struct, frozen=True, gc=False):
-    """Run these calls of the current turn; others of the turn are answered with an error."""
+    """Run these calls of the current turn; others of the turn are answered with an error.
+
+    ``keys`` are the harness's own idempotency keys, one for each call, empty for a tool that takes none; no
+    keys at all leave the model's.
+    """
 
     calls: tuple[Call, ...]
+    keys: tuple[str, ...] = ()
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -65,9 +70,12 @@ class Resend(msgspec.Struct, frozen=True, gc=False):
 
 
 class Reissue(msgspec.Struct, frozen=True, gc=False):
-    """Ask again: unchanged (``retry``, ``poll``), with a larger limit, or of another model."""
+    """Ask again: unchanged (``retry``, ``poll``), with a larger limit, of another model, with less history.
 
-    why: Literal["retry", "poll", "limit", "model"]
+    ``shorten`` is what follows a full window: the conversation is compacted, what filled it left out.
+    """
+
+    why: Literal["retry", "poll", "limit", "model", "shorten"]
 
 
 class Reject(msgspec.Struct, frozen=True, gc=False):

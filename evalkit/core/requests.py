@@ -42,7 +42,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
 
     ``echo`` is the last delivered turn as the harness sends it back, None where it is left out (the first
     request, a retry, a re-issue). ``limit`` is the output limit in tokens. ``again`` marks a request that
-    equals the one before; ``poll`` one that only asks for a pending answer.
+    equals the one before; ``poll`` one that only asks for a pending answer. ``shortened`` marks one whose
+    history was compacted by the harness: of what was said before only the prompt and ``echo`` are left.
     """
 
     echo: Turn | None = None
@@ -52,6 +53,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     model: str = FIRST_MODEL
     again: bool = False
     poll: bool = False
+    shortened: bool = False
 
 
 class Delivered(msgspec.Struct, frozen=True, gc=False):

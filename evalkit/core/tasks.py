@@ -75,6 +75,20 @@ class Limits(msgspec.Struct, frozen=True):
     calls: int | None = None
     per: Literal["episode", "query"] = "episode"
 
+    def reached(self, turns: int, tokens: int, usd: float) -> str:
+        """The native name of the limit that turns, tokens and dollars have reached; empty for none."""
+        if self.turns is not None and turns >= self.turns:
+            return "max_turns"
+        if self.tokens is not None and tokens >= self.tokens:
+            return "max_tokens"
+        if self.usd is not None and usd >= self.usd:
+            return "max_usd"
+        return ""
+
+    def forbids(self, calls: int, batch: int) -> str:
+        """The same for a batch that is about to be run after so many calls."""
+        return "max_calls" if self.calls is not None and calls + batch > self.calls else ""
+
 
 class Offered(msgspec.Struct, frozen=True):
     """The channels that a harness agrees with the model for saying "done"."""
@@ -93,11 +107,14 @@ class Offered(msgspec.Struct, frozen=True):
         )
 
 
+NO_CHANNELS = Offered()
+
+
 class Task(msgspec.Struct, frozen=True):
     """What the harness knows from the start.
 
-    ``vocabulary`` gives every item id of the world a bit, an encoding only: which items a harness *knows* is
-    a fold over what the enumeration tool answered.
+    ``vocabulary`` gives every item a bit, an encoding only: which items a harness *knows* is a fold over what
+    the enumeration tool answered, unless they were ``given``. An id that is only forbidden is no item.
     """
 
     name: str
@@ -116,6 +133,8 @@ class Task(msgspec.Struct, frozen=True):
     evidence: Evidence | None = None
     #: The items of the task from the start (a bit set); more may be asked for later.
     items: int = 0
+    #: The channels that the harness offers its model.
+    offered: Offered = NO_CHANNELS
 
     def names(self, items: int) -> tuple[str, ...]:
         """The ids of a bit set, in the world's order."""
@@ -129,7 +148,7 @@ class Task(msgspec.Struct, frozen=True):
         return items
 
     def items_in(self, text: str) -> int:
-        """The bit set of the ids that occur in a text, matched whole."""
+        """The bit set of the items whose ids occur in a text, matched whole."""
         return _items_in(text, tuple(self.vocabulary.items()))
 
     def items_of_call(self, tool: Tool, arguments: Mapping[str, Any], text: str, error: bool) -> int:

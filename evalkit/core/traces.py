@@ -11,9 +11,10 @@ from copy import copy
 import msgspec
 
 from evalkit.core import thresholds
+from evalkit.core.channels import is_decision
 from evalkit.core.decisions import EndingKind
 from evalkit.core.requests import Request, finish_answer, neutral_faults
-from evalkit.core.tasks import FINISH_TOOL, Offered, occurs_whole
+from evalkit.core.tasks import FINISH_TOOL, Offered
 from evalkit.core.turns import Turn
 
 
@@ -37,17 +38,6 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     flag: str
     turn: int
     thing: str
-
-
-def is_decision(turn: Turn, offered: Offered) -> bool:
-    """Whether a turn is an end of turn without client calls, a finish call, an agreed keyword."""
-    if turn.kind not in ("content", "unknown"):
-        return False
-    if not turn.calls:
-        return True
-    if offered.finish and any(call.tool == FINISH_TOOL for call in turn.calls):
-        return True
-    return offered.keyword is not None and occurs_whole(offered.keyword, turn.text)
 
 
 class Trace:
@@ -115,10 +105,6 @@ class Trace:
         self.cause = cause
         self.final_stop = turn.stop
         self.stops[turn.stop] = self.stops.get(turn.stop, 0) + 1
-
-    def is_decision(self, turn: Turn) -> bool:
-        """Whether a turn is a decision with the channels offered."""
-        return is_decision(turn, self.offered)
 
     def user_wrote(self) -> None:
         """The user asked for more turns: those after finished work are counted anew."""

@@ -114,17 +114,21 @@ def parse_arguments(arguments: str) -> Mapping[str, Any] | None:
     return value if type(value) is dict else None
 
 
-def read_finish(arguments: str) -> Finish | None:
-    """The finish that a call's arguments say; None where they are not of the tool's shape."""
+def read_finish(arguments: str) -> Finish:
+    """The finish that a call's arguments say. What is not of the tool's shape says nothing."""
     value = parse_arguments(arguments)
     if value is None:
-        return None
-    completed, skipped = value.get("items_completed", []), value.get("items_skipped", [])
-    reason = value.get("reason_skipped", "")
-    lists = isinstance(completed, list) and isinstance(skipped, list) and isinstance(reason, str)
-    if not lists or not all(isinstance(name, str) for name in (*completed, *skipped)):
-        return None
-    return Finish(tuple(completed), tuple(skipped), reason)
+        return Finish()
+    reason = value.get("reason_skipped")
+    return Finish(
+        _names(value.get("items_completed")),
+        _names(value.get("items_skipped")),
+        reason if isinstance(reason, str) else "",
+    )
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return tuple(name for name in value if isinstance(name, str)) if isinstance(value, list) else ()
 
 
 _decode_object = msgspec.json.Decoder().decode

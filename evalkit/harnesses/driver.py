@@ -9,14 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, cast
 
+import msgspec
+
+from evalkit.core.channels import is_own
 from evalkit.core.decisions import Action, End, Ending, Reissue, Reject, Resend, RunTools, Send, Verdict
-from evalkit.core.events import Event, with_words
+from evalkit.core.events import Event, UserWrites, with_words
 from evalkit.core.prices import cost
 from evalkit.core.requests import FALLBACK_MODEL, Delivered, Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
-from evalkit.harnesses.loop import Loop, State, on_event, on_results, on_turn, start
-from evalkit.models.scripted import OWN_TOOLS
+from evalkit.harnesses.loop import (
+    Loop,
+    State,
+    key_for,
+    on_event,
+    on_results,
+    on_turn,
+    out_of_turns,
+    start,
+)
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import Instruments
@@ -31,7 +42,9 @@ class StrategyFailed(Exception):
 
 
 class Mind(Protocol):
-    """What decides in a run."""
+    """What decides in a run. ``keyed``: it sets keys of its own on calls."""
+
+    keyed: bool
 
     def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
         """What to do about a turn, or about its results where its calls were run."""
@@ -41,6 +54,12 @@ class Mind(Protocol):
 
     def event(self, event: Event) -> None:
         """Take note of what happened from outside, before the next request is made."""
+
+    def key(self, call: Call, ran: tuple[Ran, ...]) -> str | None:
+        """The key of its own for a call, after these of the same turn; None leaves the model's."""
+
+    def out_of_turns(self, turn: Turn) -> Ending | None:
+        """Its ending where a later message finds a limit reached, after ``turn``; None elsewhere."""
 
 
 class Outside(Protocol):
@@ -66,8 +85,8 @@ class Partner(Protocol):
     def ask(self, request: Request) -> Turn:
         """The answer to a request."""
 
-    def run(self, call: Call) -> Result:
-        """Run a call of the last turn on the world."""
+    def run(self, call: Call, key: str | None = None) -> Result:
+        """Run a call of the last turn on the world; ``key`` takes the place of the model's."""
 
 
 class Place(Protocol):
@@ -98,6 +117,7 @@ class LoopMind:
         self, strategy: Strategy, task: Task, place: Place, instruments: Instruments | None = None
     ) -> None:
         self.loop = Loop(strategy, task)
+        self.keyed = self.loop.keyed
         self.state: State = start(strategy, task)
         self.instruments = instruments or StageInstruments(place)
 
@@ -116,7 +136,16 @@ class LoopMind:
 
     def event(self, event: Event) -> None:
         try:
-            self.state = on_event(self.loop, self.state, event)
+            self.state = on_event(self.loop, self.state, event, self.instruments)
+        except Exception as error:
+            raise StrategyFailed(f"{type(error).__name__}: {error}") from error
+
+    def key(self, call: Call, ran: tuple[Ran, ...]) -> str | None:
+        return key_for(self.loop, self.state, call, ran)
+
+    def out_of_turns(self, turn: Turn) -> Ending | None:
+        try:
+            return out_of_turns(self.loop, self.state, turn, self.instruments)
         except Exception as error:
             raise StrategyFailed(f"{type(error).__name__}: {error}") from error
 
@@ -160,7 +189,8 @@ def drive(
     """Run a mind to its ending. ``pending`` starts it at a turn that the stage has already delivered.
 
     ``request`` is what it begins with or, with ``pending``, what that turn answered. Where the user writes
-    after the mind has ended, the run goes on, and its last ending counts.
+    after the mind has ended, the run goes on, and its last ending counts. A message that finds a limit
+    reached brings no turn: the run ends by the limit if it asks for items, else the ending before it stands.
     Raises :class:`~evalkit.models.scripted.NeverEnds` where the stage's cap ends the run.
     """
     task = stage.task
@@ -177,7 +207,12 @@ def drive(
         action, verdict = mind.turn(turn)
         if isinstance(action, RunTools):
             done = stage.ran
-            mind.results(tuple([run_call(stage, task, call) for call in action.calls if call.id not in done]))
+            if mind.keyed:
+                mind.results(_run_keyed(mind, stage, task, action.calls))
+            else:
+                mind.results(
+                    tuple([run_call(stage, task, call) for call in action.calls if call.id not in done])
+                )
             if watch is not None:
                 watch(turn, action, None, tuple(stage.ran.values()))
             continue
@@ -191,11 +226,24 @@ def drive(
             if not events:
                 return action.ending
             request = _told(mind, events, further)
+            limit = mind.out_of_turns(turn)
+            if limit is not None:
+                asks = any(isinstance(event, UserWrites) and event.asks for event in events)
+                return limit if asks else action.ending
         else:
             request = next_request(action, stage, request)
             if outside is not None:
                 request = _told(mind, outside.happens(request), request)
         turn = stage.ask(request)
+
+
+def _run_keyed(mind: Mind, stage: Partner, task: Task, calls: tuple[Call, ...]) -> tuple[Ran, ...]:
+    """Run calls one after the other, each under the mind's own key: one may undo what is done again."""
+    ran: tuple[Ran, ...] = ()
+    for call in calls:
+        if call.id not in stage.ran:
+            ran = (*ran, run_call(stage, task, call, mind.key(call, ran)))
+    return ran
 
 
 def _told(mind: Mind, events: tuple[Event, ...], request: Request) -> Request:
@@ -217,14 +265,14 @@ def resumed(turn: Turn, stage: Partner, last: Request) -> Request:
     return Request(turn, answers(turn, stage), None, last.limit)
 
 
-def run_call(stage: Partner, task: Task, call: Call) -> Ran:
-    """Run a call: the harness's own tools are recorded, the world's are run."""
-    if call.tool in OWN_TOOLS:
+def run_call(stage: Partner, task: Task, call: Call, key: str | None = None) -> Ran:
+    """Run a call: the harness's own tools are recorded, the world's are run, unknown ones too."""
+    if is_own(call.tool, task.offered):
         result = Result(call.id, RECORDED)
         stage.ran[call.id] = result
         return Ran(call, result)
     tool = task.tools.get(call.tool)
-    result = stage.run(call)
+    result = stage.run(call) if key is None else stage.run(call, key)
     item = 0
     if tool is not None and (tool.item is not None or task.evidence is not None):
         arguments = parse_arguments(call.arguments) or {}
@@ -243,6 +291,11 @@ def next_request(action: Action, stage: Partner, last: Request) -> Request:
             return Request(
                 last.echo, last.results, last.text, last.limit, last.model, True, action.why == "poll"
             )
+        if action.why == "shorten":
+            # What a failed request was to add is still to be said; a turn that filled the window is left out.
+            if turn is not None and turn.stop == "context_window":
+                return Request(limit=last.limit, model=last.model, shortened=True)
+            return msgspec.structs.replace(last, again=False, poll=False, shortened=True)
         if action.why == "limit":
             return Request(limit=last.limit * 2, model=last.model)
         return Request(limit=last.limit, model=FALLBACK_MODEL)

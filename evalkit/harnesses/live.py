@@ -6,6 +6,7 @@ import copy
 from collections.abc import Hashable
 
 from evalkit.containment.folders import NoRoom
+from evalkit.core.keys import with_key
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Offered, Task
 from evalkit.core.traces import Trace
@@ -107,13 +108,13 @@ class LiveStage:
     def _claim(turn: Turn) -> Claim:
         return read_claim(turn.text).claim if turn.kind in ("content", "unknown") else "none"
 
-    def run(self, call: Call) -> Result:
-        """Run a call of the last turn on the world."""
+    def run(self, call: Call, key: str | None = None) -> Result:
+        """Run a call of the last turn on the world; ``key`` takes the place of the model's."""
         turn = self.previous.turn
         if self.trace is not None and turn is not None and turn.kind == "cut_off":
             self.trace.ran_cut_off_call = True
             self.trace.orphan_calls += 1
-        values = parse_arguments(call.arguments)
+        values = parse_arguments(call.arguments if key is None else with_key(call.arguments, key))
         if values is None:
             result = Result(call.id, f"{call.tool}: the arguments are not valid JSON", True)
         else:

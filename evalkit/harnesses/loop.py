@@ -1,7 +1,8 @@
 """The loop as pure functions: ``on_turn`` decides, ``on_results`` and ``on_event`` remember.
 
 The state is one immutable, hashable value: no messages, reasons, call ids or order of calls in it. Whoever
-drives the loop (in process, over an SDK, the explorer) carries out the actions.
+drives the loop (in process, over an SDK, the explorer) carries out the actions. What a turn says, and whether
+it is a decision, :mod:`evalkit.core.channels` decides for everybody.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from evalkit.core.channels import claims, finish_call, finish_of, protocol_state, speaks, world_calls
 from evalkit.core.decisions import (
     Action,
     End,
@@ -25,12 +27,17 @@ from evalkit.core.decisions import (
     Verdict,
 )
 from evalkit.core.events import Compacts, Event, UserWrites
-from evalkit.core.tasks import FINISH_TOOL, Limits, Task, occurs_whole
-from evalkit.core.turns import Call, Finish, Text, Turn, read_finish
+from evalkit.core.keys import item_of, logical_action, own_key, takes_key, undoes
+from evalkit.core.requests import cannot_pass, says_window_full
+from evalkit.core.tasks import Limits, Task
+from evalkit.core.turns import Call, Text, Turn
+from evalkit.strategies import conditions as c
 from evalkit.strategies.folds import Ran, looks_at_turns
 from evalkit.strategies.strategy import FAULTS_IN_A_ROW, REFUSALS_IN_A_ROW, Strategy
 from evalkit.strategies.view import Instruments, View
 
+#: How often each tool that takes work back succeeded on which items.
+Undone: TypeAlias = tuple[tuple[str, int, int], ...]
 Step: TypeAlias = "tuple[State, Action, Verdict | None]"
 
 _THEN: dict[str, EndingKind] = {
@@ -48,13 +55,15 @@ SATURATED = 1_000_000
 class State(msgspec.Struct, frozen=True, gc=False):
     """All that the loop remembers between turns.
 
-    ``turns`` are model turns; ``nudges`` those since the last new effect, ``nudged`` those in all;
-    ``resends``, ``cut_offs``, ``refusals``, ``faults`` are in a row. ``ran`` says that the calls of the
-    current turn were run. ``acted`` are the logical actions that succeeded and are not about one item;
-    ``touched`` are the items on which each tool of :attr:`Loop.acting` succeeded, empty where none has.
-    ``guard`` is what the loop guard blocked for last. ``skips`` are the ids that the last finish skipped,
-    ``excused`` says that it gave a reason. ``folds`` are the strategy's memory. ``leaving`` is 1 when the
-    user is gone after the next turn, 2 when that turn has come.
+    ``turns`` are model turns; ``nudges`` those since the last new effect or message of the user, ``nudged``
+    those in all; ``resends``, ``cut_offs``, ``overflows``, ``refusals``, ``faults`` are in a row. ``ran``:
+    the calls of the current turn were run. ``acted`` are the logical actions that succeeded and are not about
+    one item; ``touched`` are the items on which each tool of :attr:`Loop.acting` succeeded, empty where none
+    has. ``guard`` is what the loop guard blocked for last. ``skips`` are the ids that the last finish
+    skipped, ``excused``: it gave a reason, ``finish_seen``: a finish made a report. ``folds`` are the
+    strategy's memory. ``leaving``: the next end of turn is the last, the user is gone. ``calls`` are the tool
+    calls that were run, ``spent`` the tokens and dollars spent when the user last wrote, where a limit counts
+    them. ``undone`` says how often each (tool, item) succeeded that takes work back, where it sets keys.
     """
 
     turns: int = 0
@@ -71,8 +80,13 @@ class State(msgspec.Struct, frozen=True, gc=False):
     skips: tuple[str, ...] = ()
     excused: bool = False
     folds: tuple[Hashable, ...] = ()
-    leaving: int = 0
+    leaving: bool = False
     touched: tuple[int, ...] = ()
+    # Kept states are read by place, so what is new comes last.
+    overflows: int = 0
+    calls: int = 0
+    spent: tuple[int, float] = (0, 0.0)
+    undone: Undone = ()
 
 
 def start(strategy: Strategy, task: Task) -> State:
@@ -91,6 +105,8 @@ def limits_of(strategy: Strategy, limits: Limits) -> Limits:
         turns=None if turns is None else int(turns),
         tokens=None if tokens is None else int(tokens),
         usd=smaller(strategy.max_usd, limits.usd),
+        calls=limits.calls,
+        per=limits.per,
     )
 
 
@@ -98,49 +114,67 @@ class Loop:
     """A strategy bound to a task: what ``on_turn`` and ``on_results`` need, worked out once.
 
     ``counts_turns`` is False where no turn limit binds; the turn count is then no part of the state.
+    ``costs``: a limit of tokens or money binds.
     """
 
     __slots__ = (
         "acting",
         "asks_each_turn",
+        "costs",
         "counts_turns",
         "folds",
-        "keyword",
+        "keyed",
         "limits",
         "looks",
         "names",
+        "offered",
         "policies",
+        "reads_words",
         "strategy",
         "task",
         "turn_folds",
+        "validates",
         "wants_reset",
     )
 
     def __init__(self, strategy: Strategy, task: Task) -> None:
         self.strategy = strategy
-        self.task = task
+        self.offered = task.offered | strategy.offers
+        self.task = task if task.offered == self.offered else _replace(task, offered=self.offered)
         self.limits = limits_of(strategy, task.limits)
         self.folds = strategy.folds
         self.looks = tuple(looks_at_turns(fold) for fold in strategy.folds)
         self.turn_folds = any(self.looks)
         self.names = tuple(fold.name for fold in strategy.folds)
-        self.keyword = strategy.offers.keyword
+        #: Whether a reader of words is among the conditions, so that a skip told in words is known.
+        self.reads_words = "skipped" in self.names
+        #: Whether a finish is held against the known items wherever one is taken.
+        self.validates = _validates(strategy.done_when)
         self.counts_turns = self.limits.turns is not None or strategy.random
+        self.costs = self.limits.tokens is not None or self.limits.usd is not None
         self.wants_reset = strategy.nudges is not None or strategy.loop_guard
         self.asks_each_turn = strategy.check == "each_tool_turn"
         #: The tools that are not read-only, each with its place in ``State.touched``.
         self.acting = acting_tools(task)
-        #: What comes before the content is looked at, by the kind of turn.
+        #: Whether calls go out under keys of the loop's own.
+        self.keyed = strategy.repeats == "own_key" and any(map(takes_key, task.tools.values()))
+        #: What comes before the content is looked at, by the kind of turn, a full window by itself.
         self.policies: dict[str, Callable[[Loop, State, View], Step]] = {
             kind: policy
             for kind, policy, chosen in (
                 ("pause", _on_pause, strategy.pause),
                 ("cut_off", _on_cut_off, strategy.cut_off),
+                ("overflow", _on_overflow, strategy.overflow),
                 ("refusal", _on_refusal, strategy.refusal),
                 ("unknown", _on_unknown, strategy.unknown),
             )
             if chosen != "as_content"
         }
+
+
+def _validates(condition: c.Condition) -> bool:
+    found = [part for part in c.parts_of(condition) if isinstance(part, c.finish)]
+    return bool(found) and all(part.validate for part in found)
 
 
 def acting_tools(task: Task) -> dict[str, int]:
@@ -162,14 +196,20 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
         return state, Reissue("poll"), None
     if state.ran:
         state = _replace(state, ran=False)
-        if not loop.asks_each_turn and not _claims(loop, turn) and not _limit(loop, state, instruments):
+        if not (loop.asks_each_turn or claims(turn, loop.offered) or _limit(loop, state, instruments)):
             return state, _GO_ON, None
         return _decide(loop, state, _view(loop, state, turn, instruments))
     state = _counted(loop, state, turn)
-    policy = loop.policies.get(kind)
+    policy = loop.policies.get(protocol_state(turn))
     if policy is not None:
         return policy(loop, state, _view(loop, state, turn, instruments))
     if turn.calls:
+        if loop.limits.calls is not None:
+            batch = world_calls(turn, loop.offered)
+            native = loop.limits.forbids(state.calls, batch)
+            if native:
+                return _end(loop, state, _view(loop, state, turn, instruments), "limit", native)
+            state = _replace(state, calls=state.calls + batch)
         return state, RunTools(turn.runnable), None
     return _decide(loop, state, _view(loop, state, turn, instruments))
 
@@ -183,80 +223,109 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
             [fold.after_results(memory, ran, task) for fold, memory in zip(loop.folds, folds, strict=True)]
         )
     nudges, acted, touched, guard = state.nudges, state.acted, state.touched, state.guard
-    finish_seen, skips, excused = state.finish_seen, state.skips, state.excused
+    skips, undone = state.skips, state.undone
     for record in ran:
         tool = record.tool
-        if tool is None:
-            if record.call.tool == FINISH_TOOL:
-                finish_seen = True
-                skips, excused = _skips(read_finish(record.call.arguments))
-        elif not tool.read_only and not record.result.error:
-            if skips and tool.does:
-                done = task.names(record.item)
-                skips = tuple(name for name in skips if name not in done)
-            if not loop.wants_reset:
-                continue
-            item = record.item
-            # The tools of a recording are not the task's: no task was given.
-            place = loop.acting.get(tool.name)
-            if place is not None and item and not item & (item - 1):
-                touched = touched or (0,) * len(loop.acting)
-                if not touched[place] & item:
-                    touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])
-                    nudges, guard = 0, None
-            elif (action := _action(record)) not in acted:
-                acted = acted | {action}
+        if tool is None or tool.read_only or record.result.error:
+            continue
+        if skips and tool.does:
+            done = task.names(record.item)
+            skips = tuple(name for name in skips if name not in done)
+        if loop.keyed and record.item and not tool.does:
+            undone = _once_more(undone, tool.name, record.item)
+        if not loop.wants_reset:
+            continue
+        item = record.item
+        # The tools of a recording are not the task's: no task was given.
+        place = loop.acting.get(tool.name)
+        if place is not None and item and not item & (item - 1):
+            touched = touched or (0,) * len(loop.acting)
+            if not touched[place] & item:
+                touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])
                 nudges, guard = 0, None
-    return State(
-        state.turns,
-        nudges,
-        state.nudged,
-        state.resends,
-        state.cut_offs,
-        state.refusals,
-        state.faults,
-        True,
-        acted,
-        guard,
-        finish_seen,
-        skips,
-        excused,
-        folds,
-        state.leaving,
-        touched,
+        elif (action := logical_action(record.call, record.item)) not in acted:
+            acted = acted | {action}
+            nudges, guard = 0, None
+    return _replace(
+        state,
+        nudges=nudges,
+        ran=True,
+        acted=acted,
+        touched=touched,
+        guard=guard,
+        skips=skips,
+        folds=folds,
+        undone=undone,
     )
 
 
-def on_event(loop: Loop, state: State, event: Event) -> State:
+def on_event(loop: Loop, state: State, event: Event, instruments: Instruments) -> State:
     """The state when something happened from outside.
 
-    A compaction erases what only the conversation held; an approval is the world's. A user's message changes
-    nothing of what was counted, but when the user leaves the next turn is the last.
+    A compaction erases what only the conversation held; an approval is the world's. A message of the user's
+    starts the count of nudges anew, and the limits where they are a query's; the items that it asks for are
+    known from then on. When the user leaves the next end of turn is the last.
     """
     if isinstance(event, Compacts):
-        forget = [getattr(fold, "after_compaction", None) for fold in loop.folds]
-        return _replace(
-            state,
-            folds=tuple(
-                memory if forgets is None else forgets(memory, loop.task)
-                for forgets, memory in zip(forget, state.folds, strict=True)
-            ),
+        return _replace(state, folds=_compacted(loop, state))
+    if not isinstance(event, UserWrites):
+        return state
+    folds = state.folds
+    if event.asks:
+        folds = tuple(
+            [
+                fold.after_asks(memory, event.asks, loop.task) if hasattr(fold, "after_asks") else memory
+                for fold, memory in zip(loop.folds, folds, strict=True)
+            ]
         )
-    if isinstance(event, UserWrites) and event.closes:
-        return _replace(state, leaving=1)
-    return state
+    state = _replace(state, nudges=0, guard=None, folds=folds, leaving=state.leaving or event.closes)
+    if loop.limits.per == "episode":
+        return state
+    spent = (instruments.tokens, instruments.usd) if loop.costs else (0, 0.0)
+    return _replace(state, turns=0, calls=0, spent=spent)
 
 
-def _skips(told: Finish | None) -> tuple[tuple[str, ...], bool]:
-    """What the loop keeps of a finish: the ids it skips, and whether it gave a reason."""
-    return (told.skipped, bool(told.reason)) if told is not None else ((), False)
+def out_of_turns(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> Ending | None:
+    """The ending of a run that a later message of the user finds at a limit; None elsewhere."""
+    native = _limit(loop, state, instruments)
+    if not native:
+        return None
+    view = _view(loop, state, turn, instruments)
+    return _ending(loop, state, view, "limit", native, loop.strategy.done_when(view)).ending
 
 
-def _action(record: Ran) -> str:
-    """The logical action of a call: tool and items, or tool and arguments where it names no item."""
-    if record.item and record.tool is not None:
-        return f"{record.tool.name} {record.item}"
-    return f"{record.call.tool} {record.call.arguments}"
+def key_for(loop: Loop, state: State, call: Call, ran: tuple[Ran, ...]) -> str | None:
+    """The loop's own key of a call, after these calls of the same turn; None where it sets none.
+
+    A logical action keeps its key until another tool has taken its work back, so a world that knows keys
+    makes a repetition once.
+    """
+    task = loop.task
+    tool = task.tools.get(call.tool)
+    if not loop.keyed or tool is None or not takes_key(tool):
+        return None
+    undone = state.undone
+    for record in ran:
+        if record.tool is not None and undoes(record.tool, call.tool) and not record.result.error:
+            undone = _once_more(undone, record.tool.name, record.item)
+    item = item_of(task, call)
+    times = sum(often for name, about, often in undone if about == item and name != call.tool)
+    return own_key(task.name, call, times)
+
+
+def _once_more(undone: Undone, tool: str, item: int) -> Undone:
+    times = {(name, about): often for name, about, often in undone}
+    times[tool, item] = times.get((tool, item), 0) + 1
+    return tuple(sorted((name, about, often) for (name, about), often in times.items()))
+
+
+def _compacted(loop: Loop, state: State) -> tuple[Hashable, ...]:
+    """The strategy's memory when the conversation was compacted."""
+    forget = [getattr(fold, "after_compaction", None) for fold in loop.folds]
+    return tuple(
+        memory if forgets is None else forgets(memory, loop.task)
+        for forgets, memory in zip(forget, state.folds, strict=True)
+    )
 
 
 _replace = msgspec.structs.replace
@@ -265,18 +334,12 @@ _GO_ON = Send()
 
 def _view(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> View:
     memory = dict(zip(loop.names, state.folds, strict=True))
-    return View(loop.task, turn, memory, instruments, state.turns)
-
-
-def _claims(loop: Loop, turn: Turn) -> bool:
-    """Whether a turn with calls is a decision: it holds a finish call or the agreed keyword."""
-    if _finish_call(turn) is not None:
-        return True
-    return loop.keyword is not None and occurs_whole(loop.keyword, turn.text)
+    heard = speaks(turn) or protocol_state(turn) not in loop.policies
+    return View(loop.task, turn, memory, instruments, state.turns, heard)
 
 
 def _counted(loop: Loop, state: State, turn: Turn) -> State:
-    kind = turn.kind
+    kind = protocol_state(turn)
     folds = state.folds
     if loop.turn_folds:
         task = loop.task
@@ -286,41 +349,55 @@ def _counted(loop: Loop, state: State, turn: Turn) -> State:
                 for fold, looks, memory in zip(loop.folds, loop.looks, folds, strict=True)
             ]
         )
-    skips, excused, seen = state.skips, state.excused, state.finish_seen
-    if turn.told is not None and not turn.calls and kind != "cut_off" and "skipped" in loop.names:
-        skips, excused = _skips(turn.told)
-        seen = True
-    return State(
-        min(state.turns + 1, SATURATED) if loop.counts_turns else 0,
-        state.nudges,
-        state.nudged,
-        state.resends if kind == "pause" else 0,
-        state.cut_offs if kind == "cut_off" else 0,
-        state.refusals if kind == "refusal" else 0,
-        0,
-        False,
-        state.acted,
-        state.guard,
-        seen,
-        skips,
-        excused,
-        folds,
-        2 if state.leaving else 0,
-        state.touched,
+    state = _replace(
+        state,
+        turns=min(state.turns + 1, SATURATED) if loop.counts_turns else 0,
+        resends=state.resends if kind == "pause" else 0,
+        cut_offs=state.cut_offs if kind == "cut_off" else 0,
+        overflows=state.overflows if kind == "overflow" else 0,
+        refusals=state.refusals if kind == "refusal" else 0,
+        faults=0,
+        folds=folds,
     )
+    if turn.told is None and not turn.calls:
+        return state
+    return _told(loop, state, turn)
+
+
+def _told(loop: Loop, state: State, turn: Turn) -> State:
+    """The state with the skips of a turn's finish. Words tell them to a loop that has a reader of words."""
+    if not speaks(turn) and protocol_state(turn) in loop.policies:
+        return state
+    by_tool = finish_call(turn, loop.offered) is not None
+    if not by_tool and not loop.reads_words:
+        return state
+    told = finish_of(turn, loop.offered)
+    if told is None:
+        return state
+    seen = state.finish_seen or (bool(told.skipped) and not by_tool)
+    return _replace(state, skips=told.skipped, excused=bool(told.reason), finish_seen=seen)
 
 
 # Protocol states
 
 
 def _on_fault(loop: Loop, state: State, failed: Turn, instruments: Instruments) -> Step:
-    if loop.strategy.faults == "retry" and state.faults < FAULTS_IN_A_ROW:
-        return _replace(state, faults=state.faults + 1), Reissue("retry"), None
-    native = f"fault:{failed.native or failed.stop}"
+    strategy, native = loop.strategy, f"fault:{failed.native or failed.stop}"
     turn = instruments.last_turn
-    if turn is None:
-        return state, End(Ending("error", native, Report(reason=native))), None
-    return _end(loop, state, _view(loop, state, turn, instruments), "error", native)
+    view = _view(loop, state, turn, instruments) if turn is not None else None
+    if says_window_full(failed.native) and strategy.overflow in ("compact", "raise_limit"):
+        step = _with_room(loop, state)
+        if step is not None:
+            return step
+        if view is not None:
+            return _run_out(loop, state, view, "overflow")
+        return state, End(Ending(_THEN[strategy.then], "overflow", Report(reason=native))), None
+    passes = not cannot_pass(failed.native)
+    if passes and strategy.faults == "retry" and state.faults < FAULTS_IN_A_ROW:
+        return _replace(state, faults=state.faults + 1), Reissue("retry"), None
+    if view is not None:
+        return _end(loop, state, view, "error", native)
+    return state, End(Ending("error", native, Report(reason=native))), None
 
 
 def _on_pause(loop: Loop, state: State, view: View) -> Step:
@@ -351,6 +428,26 @@ def _on_cut_off(loop: Loop, state: State, view: View) -> Step:
     return state, Send("Continue."), None
 
 
+def _on_overflow(loop: Loop, state: State, view: View) -> Step:
+    if loop.strategy.overflow == "stop":
+        return _end(loop, state, view, "error", f"stopped:{view.turn.stop}")
+    if _limit(loop, state, view.instruments):
+        return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
+    return _with_room(loop, state) or _run_out(loop, state, view, "overflow")
+
+
+def _with_room(loop: Loop, state: State) -> Step | None:
+    """Ask again after a full window, with less history or a larger limit; None where that was of no use."""
+    if loop.strategy.overflow == "compact":
+        if state.overflows:
+            return None
+        return _replace(state, overflows=1, folds=_compacted(loop, state)), Reissue("shorten"), None
+    cap = loop.strategy.cut_offs
+    if cap is not None and state.overflows >= cap:
+        return None
+    return _replace(state, overflows=_more(state.overflows, cap)), Reissue("limit"), None
+
+
 def _on_refusal(loop: Loop, state: State, view: View) -> Step:
     policy, turn = loop.strategy.refusal, view.turn
     if policy == "stop":
@@ -369,9 +466,13 @@ def _on_refusal(loop: Loop, state: State, view: View) -> Step:
 def _on_unknown(loop: Loop, state: State, view: View) -> Step:
     if loop.strategy.unknown == "stop":
         return _end(loop, state, view, "error", f"stopped:{view.turn.native or 'unknown'}")
+    state = _reported(loop, state, view)
     verdict = loop.strategy.done_when(view)
     if verdict.met:
         return _done(loop, state, view, verdict)
+    native = _limit(loop, state, view.instruments) or ("user_gone" if state.leaving else "")
+    if native:
+        return state, _ending(loop, state, view, "limit", native, verdict), verdict
     return _nudge(loop, state, view, verdict)
 
 
@@ -381,7 +482,8 @@ def _on_unknown(loop: Loop, state: State, view: View) -> Step:
 def _decide(loop: Loop, state: State, view: View) -> Step:
     strategy, turn = loop.strategy, view.turn
     calls = turn.calls
-    decision = not calls or _claims(loop, turn)
+    decision = not calls or claims(turn, loop.offered)
+    state = _reported(loop, state, view)
     if strategy.limit_checked == "before_done" and _limit(loop, state, view.instruments):
         return _end(loop, state, view, "limit", _limit(loop, state, view.instruments), ask=False)
     if not decision and not loop.asks_each_turn:
@@ -391,7 +493,7 @@ def _decide(loop: Loop, state: State, view: View) -> Step:
     verdict = strategy.done_when(view)
     if verdict.met:
         return _done(loop, state, view, verdict)
-    native = _limit(loop, state, view.instruments)
+    native = _limit(loop, state, view.instruments) or ("user_gone" if decision and state.leaving else "")
     if native:
         return state, _ending(loop, state, view, "limit", native, verdict), verdict
     if not decision:
@@ -401,18 +503,19 @@ def _decide(loop: Loop, state: State, view: View) -> Step:
     return _nudge(loop, state, view, verdict)
 
 
+def _reported(loop: Loop, state: State, view: View) -> State:
+    """The state with a finish call taken down as a report; one without known items to hold it to is none."""
+    if state.finish_seen or view.finish is None or (loop.validates and not view.items("known")):
+        return state
+    return _replace(state, finish_seen=True)
+
+
 def _nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
     strategy, turn = loop.strategy, view.turn
-    if _limit(loop, state, view.instruments):
-        return (
-            state,
-            _ending(loop, state, view, "limit", _limit(loop, state, view.instruments), verdict),
-            verdict,
-        )
     if strategy.loop_guard:
         gaps = (verdict.gaps, "" if verdict.names else verdict.reason)
         if state.guard == gaps:
-            kind: EndingKind = "done" if turn.claim == "done" else "escalated"
+            kind: EndingKind = "done" if view.claim == "done" else "escalated"
             return state, _ending(loop, state, view, kind, "loop guard", verdict), verdict
         state = _replace(state, guard=gaps)
     cap, budget = strategy.nudges, strategy.nudge_budget
@@ -423,7 +526,7 @@ def _nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
         nudges=0 if cap is None else state.nudges + 1,
         nudged=0 if budget is None else state.nudged + 1,
     )
-    if _finish_call(turn) is not None:
+    if finish_call(turn, loop.offered) is not None:
         return state, Reject(_rejection(loop, view, verdict)), verdict
     return state, Send(_words(loop, view, verdict)), verdict
 
@@ -449,13 +552,6 @@ def _rejection(loop: Loop, view: View, verdict: Verdict) -> str:
     )
 
 
-def _finish_call(turn: Turn) -> Call | None:
-    for call in turn.calls:
-        if call.tool == FINISH_TOOL:
-            return call
-    return None
-
-
 def _first_is_text(turn: Turn) -> bool:
     return bool(turn.content) and type(turn.content[0]) is Text
 
@@ -469,14 +565,10 @@ def _more(count: int, cap: int | None) -> int:
 
 def _limit(loop: Loop, state: State, instruments: Instruments) -> str:
     """The native name of the limit that is reached; empty where none is."""
-    limits = loop.limits
-    if limits.turns is not None and state.turns >= limits.turns:
-        return "max_turns"
-    if limits.tokens is not None and instruments.tokens >= limits.tokens:
-        return "max_tokens"
-    if limits.usd is not None and instruments.usd >= limits.usd:
-        return "max_usd"
-    return "user_gone" if state.leaving == 2 else ""
+    if not loop.costs:
+        return loop.limits.reached(state.turns, 0, 0.0)
+    tokens, usd = state.spent
+    return loop.limits.reached(state.turns, instruments.tokens - tokens, instruments.usd - usd)
 
 
 def _run_out(loop: Loop, state: State, view: View, native: str) -> Step:
@@ -494,14 +586,11 @@ def _end(loop: Loop, state: State, view: View, kind: EndingKind, native: str, *,
 def _done(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
     """``done``, or ``partial`` where the harness knows of a skip that the task does not allow."""
     task = loop.task
-    told = None
-    call = _finish_call(view.turn)
-    if call is not None:
-        told = read_finish(call.arguments)
+    told = view.finish
     refused = 0
     if told is not None:
         refused |= task.items_of(told.skipped) & ~task.skippable
-    if "skipped" in loop.names:
+    if loop.reads_words:
         refused |= view.items("skipped") & ~task.skippable
     kind: EndingKind = "partial" if refused else "done"
     return state, _ending(loop, state, view, kind, "done_when", verdict), verdict

@@ -66,10 +66,10 @@ class Shadowed:
         """The same in US dollars, by the assumed prices."""
         return cost(self.input_tokens, self.output_tokens)
 
-    def run(self, call: Call) -> Result:
+    def run(self, call: Call, key: str | None = None) -> Result:
         """Run a call of the last turn on the shadow's world."""
         own = self._own_calls().get(call.id, call)
-        answered = self._stage.run(own)
+        answered = self._stage.run(own, key)
         result = self.ran[call.id] = Result(call.id, answered.text, answered.error)
         return result
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.channels import is_own
 from evalkit.core.requests import FIRST_MODEL, Request, Result
 from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.turns import Block, Call, ServerCall, Text, Thinking, Turn
-from evalkit.models.scripted import OWN_TOOLS, Stage
+from evalkit.models.scripted import Stage
 
 
 class Exchange(msgspec.Struct, omit_defaults=True):
@@ -123,7 +124,7 @@ class Observed(Stage):
             turn = self.previous.turn
             if turn is None:
                 return False
-            world_calls = [call for call in turn.calls if call.tool not in OWN_TOOLS]
+            world_calls = [call for call in turn.calls if not is_own(call.tool, self.offered)]
             return any(call.id not in self.ran for call in world_calls)
 
     def _check(self) -> None:

@@ -14,6 +14,7 @@ import msgspec
 
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Compacts, Event
+from evalkit.core.keys import with_key
 from evalkit.core.prices import cost
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Task
@@ -45,7 +46,8 @@ class Remote:
     """An episode as the loop meets it over the wire: turns from an SDK, tools by plain HTTP.
 
     ``tokens`` and the money are the turns' own usage. ``episode`` is the back channel to what a scripted turn
-    claims, which only the scripted verifier may know, and to what ended the episode on the server's side.
+    claims, which only the scripted verifier may know, to what ended the episode on the server's side,
+    and for telling that the history of the next request is shortened.
     """
 
     def __init__(self, stage: Stage, model: SdkModel, tools_url: str, episode: Episode) -> None:
@@ -61,6 +63,8 @@ class Remote:
 
     def ask(self, request: Request) -> Turn:
         """The answer over the wire; what ended the episode on the server's side is raised here."""
+        if request.shortened:
+            self._episode.shortened = True
         answer = self._model.ask(request)
         if self._episode.failure is not None:
             raise self._episode.failure
@@ -78,9 +82,10 @@ class Remote:
         self.output_tokens += answer.output_tokens
         return turn
 
-    def run(self, call: Call) -> Result:
-        """Run a tool of the world over HTTP."""
-        text, error = post_json(f"{self._tools_url}/{call.tool}", call.arguments.encode())
+    def run(self, call: Call, key: str | None = None) -> Result:
+        """Run a tool of the world over HTTP; ``key`` takes the place of the model's."""
+        arguments = call.arguments if key is None else with_key(call.arguments, key)
+        text, error = post_json(f"{self._tools_url}/{call.tool}", arguments.encode())
         if self._episode.failure is not None:
             raise self._episode.failure
         result = self.ran[call.id] = Result(call.id, text, error)

@@ -64,6 +64,8 @@ class SdkModel(ABC):
 
     def ask(self, request: Request) -> Answer:
         """The model's answer to what a request adds. It never raises for what a network or an API may do."""
+        if request.shortened:
+            self.compact()
         if not (request.again or request.poll):
             self._add(request)
         try:
@@ -87,6 +89,7 @@ class SdkModel(ABC):
         # What the server holds is not compacted, so it is left behind.
         self.held = False
         self._continues = None
+        self._open = None
 
     def copied(self) -> SdkModel:
         """A copy of the conversation so far, over the same client."""

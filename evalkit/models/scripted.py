@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable
 
 from evalkit.containment.folders import NoRoom
+from evalkit.core.channels import is_decision, skip_told
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
+from evalkit.core.keys import with_key
 from evalkit.core.requests import Delivered, Request, Result, stimulus
-from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Task
-from evalkit.core.traces import Trace, is_decision
+from evalkit.core.tasks import FINISH_TOOL, Offered, Task
+from evalkit.core.traces import Trace
 from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, freshen
 from evalkit.scenarios.moves import Reply
 from evalkit.scenarios.player import Player, PlayerState
 from evalkit.worlds import Outcome, World, action_of
-
-#: The harness's own tools, which no world answers.
-OWN_TOOLS = frozenset((FINISH_TOOL, CHECKLIST_TOOL))
 
 #: Requests without a turn between (faults, polls) after which the time limit has passed.
 IDLE_CAP = 1000
@@ -114,8 +112,12 @@ class Stage:
         if not self._first and self.player.listens(self.state):
             moved = stimulus(previous, request, FINISH_TOOL)
         self._first = False
+        if request.shortened:
+            # Prompt and last turn stand, as after a compaction.
+            last = previous.turn if request.echo is not None else None
+            self.conversation = self._prompt_tokens + (last.tokens if last is not None else 0)
         if not request.again:
-            if request.echo is None and previous.turn is not None:
+            if request.echo is None and not request.shortened and previous.turn is not None:
                 self.conversation -= previous.turn.tokens
             for result in request.results:
                 self.conversation += count_tokens(result.text)
@@ -151,8 +153,9 @@ class Stage:
         self.input_tokens += conversation
         self.output_tokens += turn.tokens
         self.tokens += conversation + turn.tokens
-        if turn.kind != "cut_off" and turn.told is not None and turn.told.skipped and turn.told.reason:
-            self.world.skip(self.task.items_of(turn.told.skipped))
+        skipped = skip_told(turn, self.offered)
+        if skipped:
+            self.world.skip(self.task.items_of(skipped))
         if trace is not None:
             trace.delivered(turn, conversation + turn.tokens, emitted.cause)
             called = trace.called
@@ -251,7 +254,7 @@ class Stage:
                 self.trace.orphan_calls += 1
             elif call not in turn.calls:
                 self.trace.orphan_calls += 1
-        arguments = call.arguments if key is None else _keyed(call.arguments, key)
+        arguments = call.arguments if key is None else with_key(call.arguments, key)
         known = self._recorded(call.tool, arguments) if self.careful else None
         if known is not None:
             text, error = known.text, known.error
@@ -377,9 +380,3 @@ class Stage:
             pending = (self.path, turn.kind, tuple(call.id in self.ran for call in turn.calls))
         outside = (self._waiting, self._gone, self.world.all)
         return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late, outside
-
-
-def _keyed(arguments: str, key: str) -> str:
-    """A call's arguments with another key; broken ones stay as they are."""
-    values = parse_arguments(arguments)
-    return arguments if values is None else json.dumps({**values, "key": key})

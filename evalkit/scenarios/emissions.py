@@ -210,7 +210,7 @@ class Script:
         blocks = []
         for tool, arguments in calls:
             blocks.append(Call("", tool, _json(arguments)))
-            if tool == FINISH_TOOL:
+            if tool == FINISH_TOOL and self.offered.finish:
                 told = read_finish(_json(arguments))
         arms = tuple(Arm(block.tool, block.arguments, reply) for block in blocks) if reply else ()
         return Part(tuple(blocks), stop="tool_use", told=told, arms=arms)
@@ -320,8 +320,8 @@ class Script:
             else:
                 blocks.append(Call("", block["call"], _json(block.get("with", {}))))
         calls = [block for block in blocks if isinstance(block, Call)]
-        finishes = [call.arguments for call in calls if call.tool == FINISH_TOOL]
-        told = read_finish(finishes[0]) if finishes else None
+        finishes = [call.arguments for call in calls if call.tool == FINISH_TOOL and self.offered.finish]
+        told = read_finish(finishes[-1]) if finishes else None
         part = Part(tuple(blocks), "tool_use" if calls else "end_turn", None, move.raw.claim, told)
         part = msgspec.structs.replace(part, attempts=attempts, category=move.raw.extra.get("category"))
         return part if move.raw.stop is msgspec.UNSET else labelled(part, move.raw.stop)
@@ -360,7 +360,7 @@ class Script:
 def merge(parts: tuple[Part, ...]) -> Part:
     """Several parts as one: a cut-off part makes the whole cut off, then a refusal, a pause, a call decide.
 
-    The strongest claim stands (done, partial, blocked, none).
+    The strongest claim stands (done, partial, blocked, none), and of several finishes the last.
     """
     stops = [part.stop for part in parts]
     order: tuple[StopReason, ...] = (
@@ -375,7 +375,7 @@ def merge(parts: tuple[Part, ...]) -> Part:
     stop = next((stop for stop in order if stop in stops), stops[0])
     claims = [part.claim for part in parts]
     claim: Claim = next((claim for claim in ("done", "partial", "blocked") if claim in claims), "none")
-    told = next((part.told for part in parts if part.told is not None), None)
+    told = next((part.told for part in reversed(parts) if part.told is not None), None)
     return Part(
         blocks=tuple(block for part in parts for block in part.blocks),
         stop=stop,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evalkit.core.tasks import Checks, Limits, Task
+from evalkit.core.tasks import NO_CHANNELS, Checks, Limits, Offered, Task
 from evalkit.scenarios.moves import EVENTS, AnyMove, DelegateMove, EitherMove, RepeatMove, TurnMove, verb_of
 from evalkit.worlds import World, WorldSpec
 
@@ -95,15 +95,15 @@ def walk(moves: tuple[AnyMove, ...]) -> list[AnyMove]:
     return found
 
 
-def make_task(scenario: Scenario, world: World, seed: int = 0) -> Task:
-    """What a harness is told of a scenario."""
+def make_task(scenario: Scenario, world: World, seed: int = 0, offered: Offered = NO_CHANNELS) -> Task:
+    """What a harness that offers these channels is told of a scenario."""
     return Task(
         name=scenario.name,
         prompt=scenario.task.prompt,
         done_when=scenario.task.done_when,
         checks=scenario.task.checks,
         given=scenario.task.items == "given",
-        vocabulary=world.vocabulary,
+        vocabulary={name: world.vocabulary[name] for name in world.spec.items},
         skippable=world.skippable,
         tools={tool.name: tool for tool in world.tools},
         limits=scenario.limits,
@@ -112,4 +112,5 @@ def make_task(scenario: Scenario, world: World, seed: int = 0) -> Task:
         seed=seed,
         evidence=world.evidence,
         items=world.all,
+        offered=offered,
     )

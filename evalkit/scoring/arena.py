@@ -52,7 +52,7 @@ class Arena:
         self.random = scenario.random
         self._world: World = make_world(scenario.world)
         self.player = Player(scenario, self._world, offered, scenario.task.output)
-        self._task = make_task(scenario, self._world)
+        self._task = make_task(scenario, self._world, offered=offered)
         self._prompt_tokens = count_tokens(scenario.task.prompt) + count_tokens(scenario.task.done_when)
         self._reaches: Chances[Reach] = Chances(self.player)
         self._ideals: Chances[Ideal] = Chances(self.player)

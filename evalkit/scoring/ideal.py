@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Protocol
 
 from evalkit.core import thresholds
+from evalkit.core.channels import finish_call, is_decision
 from evalkit.core.decisions import (
     Action,
     End,
@@ -22,8 +23,8 @@ from evalkit.core.decisions import (
 from evalkit.core.events import Event, UserWrites
 from evalkit.core.prices import cost
 from evalkit.core.requests import FALLBACK_MODEL, Result
-from evalkit.core.tasks import FINISH_TOOL, Limits, Offered, occurs_whole
-from evalkit.core.turns import Turn, parse_arguments
+from evalkit.core.tasks import Limits, Offered
+from evalkit.core.turns import Call, Turn, parse_arguments
 from evalkit.harnesses.driver import Place
 from evalkit.strategies.folds import Ran
 
@@ -61,6 +62,16 @@ class IdealMind:
         self._idle = 0
         self._leaving = False
         self._fell_back = stage.previous.model == FALLBACK_MODEL
+
+    #: It answers from its record what had its effect, and needs no keys.
+    keyed = False
+
+    def key(self, call: Call, ran: tuple[Ran, ...]) -> str | None:
+        return None
+
+    def out_of_turns(self, turn: Turn) -> Ending | None:
+        limit = self._limit()
+        return self._end("limit", limit).ending if limit else None
 
     def results(self, ran: tuple[Ran, ...]) -> None:
         pass
@@ -106,9 +117,8 @@ class IdealMind:
         key = stage.key()
         gives_up = key in self._seen or self._turns >= thresholds.DRIVER_TURNS
         self._seen.add(key)
-        finish = any(call.tool == FINISH_TOOL for call in turn.calls)
-        keyword = turn.kind in ("content", "unknown") and self._says_keyword(turn)
-        decision = turn.kind in ("content", "unknown") and (not turn.calls or finish or keyword)
+        finish = finish_call(turn, stage.offered) is not None
+        decision = is_decision(turn, stage.offered)
         if decision and world.holds():
             return self._end("done", "oracle")
         limit = self._limit()
@@ -134,21 +144,12 @@ class IdealMind:
         text = f"Still open: {', '.join(open_items)}." if open_items else "An invariant is broken."
         return Reject(text) if finish else Send(text)
 
-    def _says_keyword(self, turn: Turn) -> bool:
-        keyword = self.stage.offered.keyword
-        return keyword is not None and occurs_whole(keyword, turn.text)
-
     def _limit(self) -> str:
         limits, stage = self.limits, self.stage
         if limits is None:
             return ""
-        if limits.turns is not None and stage.turns >= limits.turns:
-            return "max_turns"
-        if limits.tokens is not None and stage.tokens >= limits.tokens:
-            return "max_tokens"
-        if limits.usd is not None and cost(stage.input_tokens, stage.output_tokens) >= limits.usd:
-            return "max_usd"
-        return "user_gone" if self._leaving else ""
+        usd = cost(stage.input_tokens, stage.output_tokens)
+        return limits.reached(stage.turns, stage.tokens, usd) or ("user_gone" if self._leaving else "")
 
     def _end(self, kind: EndingKind, native: str) -> End:
         world = self.stage.world

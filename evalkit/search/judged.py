@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from evalkit.core import thresholds
+from evalkit.core.channels import OWN_TOOLS
 from evalkit.core.tasks import Tool
 from evalkit.core.traces import Trace
 from evalkit.harnesses.records import Exchange, Kept
-from evalkit.models.scripted import OWN_TOOLS
 from evalkit.scoring.episode import Episode
 
 #: Stop reasons that are answered by asking again, by the kind of their turn.
@@ -19,7 +19,7 @@ _REPEATABLE = {
     "pause_turn": "pause",
     "compaction": "pause",
     "max_tokens": "cut_off",
-    "context_window": "cut_off",
+    "context_window": "overflow",
     "refusal": "refusal",
 }
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 
 from evalkit.core.tasks import Task
 from evalkit.harnesses.loop import State, acting_tools
 from evalkit.strategies import conditions as c
 from evalkit.strategies import folds as f
-from evalkit.strategies.conditions import All, Any_, Condition, Not
+from evalkit.strategies.conditions import All, Any_, Condition, Not, parts_of
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 
 #: Fields of the loop's state that a sweep may leave out. Folds and the loop guard are always kept.
-COUNTERS = frozenset({"turns", "nudges", "nudged", "resends", "cut_offs", "refusals", "faults"})
+COUNTERS = frozenset({"turns", "nudges", "nudged", "resends", "cut_offs", "overflows", "refusals", "faults"})
 REPORTED = frozenset({"finish_seen", "skips", "excused"})
 ACTED = frozenset({"acted", "touched"})
 
@@ -33,16 +31,6 @@ _CONDITIONS: tuple[type[Condition], ...] = (
 _COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst)
 #: What ships treats all items alike.
 _SHIPPED = (c.__name__, f.__name__, ChecksFirst.__module__)
-
-
-def parts_of(condition: Condition) -> Iterator[Condition]:
-    """A condition and all that it is made of."""
-    yield condition
-    inner = [*getattr(condition, "parts", ())]
-    inner += [getattr(condition, name, None) for name in ("part", "checks", "otherwise")]
-    for part in inner:
-        if isinstance(part, Condition):
-            yield from parts_of(part)
 
 
 def is_finite(strategy: Strategy) -> bool:

@@ -10,7 +10,6 @@ import msgspec
 
 from evalkit.core.decisions import Reissue, Resend, Verdict
 from evalkit.core.tasks import DEFAULT_OUTPUT
-from evalkit.core.turns import read_finish
 from evalkit.search import wrong_loops as w
 from evalkit.search.steps import REFERENCE, Rules
 from evalkit.strategies import conditions as c
@@ -67,10 +66,8 @@ class _AnyFinish(c.finish):
 
     def __call__(self, view: View) -> Verdict:
         verdict = super().__call__(view)
-        for call in view.turn.calls:
-            told = read_finish(call.arguments)
-            if told is not None and len(told.completed) >= 1:
-                return Verdict(True, "something was completed", 0, True)
+        if view.finish is not None and view.finish.completed:
+            return Verdict(True, "something was completed", 0, True)
         return verdict
 
 

@@ -83,6 +83,10 @@ def stretch_caps(loop: Loop) -> dict[str, int]:
         caps["pause"] = strategy.resends
     if strategy.cut_off not in ("as_content", "stop") and strategy.cut_offs is not None:
         caps["cut_off"] = strategy.cut_offs
+    if strategy.overflow == "compact":
+        caps["overflow"] = 1
+    elif strategy.overflow == "raise_limit" and strategy.cut_offs is not None:
+        caps["overflow"] = strategy.cut_offs
     if strategy.refusal not in ("as_content", "stop"):
         caps["refusal"] = {"fallback": 1, "retry": REFUSALS_IN_A_ROW}.get(strategy.refusal, 0)
     return caps

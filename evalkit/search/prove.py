@@ -15,10 +15,10 @@ from evalkit.search.alphabet import Move
 from evalkit.search.counterexample import Confirmer, Counterexample, watch_of
 from evalkit.search.explore import Sweep, Swept
 from evalkit.search.ground import Ground, Setting
-from evalkit.search.memory import is_finite, parts_of
+from evalkit.search.memory import is_finite
 from evalkit.search.properties import PROPERTIES, Property, find_properties, has_limit, not_applicable
 from evalkit.search.steps import EVERYTHING, KEEPS, REFERENCE, Rules, Stepper
-from evalkit.strategies.conditions import _draw, verifier
+from evalkit.strategies.conditions import _draw, parts_of, verifier
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
 

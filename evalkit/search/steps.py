@@ -25,7 +25,7 @@ KEEPS: dict[Needs, frozenset[str]] = {
     "safety": frozenset(),
     "reports": REPORTED,
     "nudges": ACTED | {"nudges", "nudged"},
-    "stretches": frozenset({"resends", "cut_offs", "refusals"}),
+    "stretches": frozenset({"resends", "cut_offs", "overflows", "refusals"}),
 }
 EVERYTHING = COUNTERS | REPORTED | ACTED
 
@@ -203,6 +203,7 @@ class Stepper:
             "nudged": strategy.nudge_budget,
             "resends": caps.get("pause"),
             "cut_offs": caps.get("cut_off"),
+            "overflows": caps.get("overflow"),
             "refusals": caps.get("refusal"),
         }
         return tuple((name, cap) for name, cap in counters.items() if cap and name not in self.keep)

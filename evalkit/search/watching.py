@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalkit.core.channels import protocol_state
 from evalkit.core.decisions import Action, Reissue, Reject, Resend, Send
 from evalkit.core.turns import Turn
 from evalkit.harnesses.loop import Loop
@@ -9,7 +10,7 @@ from evalkit.search.properties import NUDGES, STRETCHES, stretch_caps
 from evalkit.strategies.folds import Ran
 
 #: The kinds of turn that a stretch can be of.
-_KINDS = ("", "pause", "cut_off", "refusal")
+_KINDS = ("", "pause", "cut_off", "overflow", "refusal")
 
 
 class Watch:
@@ -72,7 +73,7 @@ class NudgeWatch(Watch):
 
 
 class StretchWatch(Watch):
-    """Counts answers in a row to paused, cut-off and refused turns.
+    """Counts answers in a row to paused, cut-off and refused turns, and to full windows.
 
     The loop forgets such a count with the first turn of another kind, so the turns that end a stretch are
     tried where it began and not again at each of its turns.
@@ -86,7 +87,7 @@ class StretchWatch(Watch):
     def after(
         self, memory: int, turn: Turn, blocks: bool, ran: tuple[Ran, ...], action: Action
     ) -> tuple[int, int]:
-        kind = turn.kind
+        kind = protocol_state(turn)
         cap = self._caps.get(kind)
         if cap is None or not is_repeat(turn, action):
             return 0, 0
@@ -98,7 +99,7 @@ class StretchWatch(Watch):
         return blocks
 
     def expands(self, memory: int, turn: Turn) -> bool:
-        return memory == 0 or _KINDS[memory // self._length] == turn.kind
+        return memory == 0 or _KINDS[memory // self._length] == protocol_state(turn)
 
 
 def is_nudge(turn: Turn, action: Action) -> bool:
@@ -110,4 +111,4 @@ def is_nudge(turn: Turn, action: Action) -> bool:
 
 def is_repeat(turn: Turn, action: Action) -> bool:
     """Whether an action asks again after a paused, cut-off or refused turn."""
-    return turn.kind in ("pause", "cut_off", "refusal") and isinstance(action, Resend | Reissue | Send)
+    return protocol_state(turn) in _KINDS and isinstance(action, Resend | Reissue | Send)

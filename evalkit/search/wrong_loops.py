@@ -273,8 +273,8 @@ def with_reason(turn: Turn) -> Turn:
 
 
 def _excused(call: Call) -> Call:
-    told = read_finish(call.arguments) if call.tool == FINISH_TOOL else None
-    if told is None or told.reason or not told.skipped:
+    told = read_finish(call.arguments)
+    if call.tool != FINISH_TOOL or told.reason or not told.skipped:
         return call
     finish = {
         "items_completed": told.completed,

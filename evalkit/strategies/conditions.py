@@ -7,13 +7,12 @@ channels it agrees with the model, its ``folds`` what it remembers of the run.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from evalkit.core.decisions import Verdict
-from evalkit.core.tasks import DEFAULT_OUTPUT, FINISH_TOOL, KEYWORD, Offered, occurs_whole
-from evalkit.core.turns import read_finish
+from evalkit.core.tasks import DEFAULT_OUTPUT, KEYWORD, Offered, occurs_whole
 from evalkit.scenarios.output_schema import matches, schema_problem
 from evalkit.strategies.folds import (
     FAILED,
@@ -51,6 +50,16 @@ class Condition:
 
     def __invert__(self) -> Condition:
         return Not(self)
+
+
+def parts_of(condition: Condition) -> Iterator[Condition]:
+    """A condition and all that it is made of."""
+    yield condition
+    inner = [*getattr(condition, "parts", ())]
+    inner += [getattr(condition, name, None) for name in ("part", "checks", "otherwise")]
+    for part in inner:
+        if isinstance(part, Condition):
+            yield from parts_of(part)
 
 
 def _flat(kind: type[_Composed], parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
@@ -195,12 +204,9 @@ class finish(Condition):
     folds: tuple[Fold, ...] = field(default=(KNOWN,), repr=False, init=False)
 
     def __call__(self, view: View) -> Verdict:
-        calls = [call for call in view.turn.calls if call.tool == FINISH_TOOL]
-        if not calls:
-            return Verdict(False, "no finish call")
-        told = read_finish(calls[0].arguments)
+        told = view.finish
         if told is None:
-            return Verdict(False, "the finish call's arguments are not valid")
+            return Verdict(False, "no finish call")
         if not self.validate:
             return Verdict(True, "finish called")
         known = view.items("known")
@@ -238,7 +244,7 @@ class keyword(Condition):
         return (Heard(self.word),) if self.scope == "any" else ()
 
     def __call__(self, view: View) -> Verdict:
-        if occurs_whole(self.word, view.turn.text):
+        if occurs_whole(self.word, view.text):
             return Verdict(True, f"says {self.word}")
         if self.scope == "any" and view.items(f"heard {self.word}"):
             return Verdict(True, f"{self.word} occurs in the conversation")
@@ -260,7 +266,7 @@ class typed_output(Condition):
 
     def __call__(self, view: View) -> Verdict:
         schema = self.schema or view.task.output or DEFAULT_OUTPUT
-        problem = "the turn has calls" if view.turn.calls else matches(view.turn.text, schema)
+        problem = "the turn has calls" if view.turn.calls else matches(view.text, schema)
         if problem:
             return Verdict(False, f"no typed output: {problem}")
         return Verdict(True, "typed output of the schema")
@@ -312,7 +318,7 @@ class verifier(Condition):
         return verdict
 
     def _read(self, view: View) -> Verdict:
-        claims = view.turn.claim == "done"
+        claims = view.claim == "done"
         if self.sees == "claim":
             return Verdict(claims, "claims done" if claims else "does not claim done")
         known = view.items("known")
@@ -389,7 +395,10 @@ class when(Condition):
     finite: bool = False
 
     def __call__(self, view: View) -> Verdict:
-        answer = self.test(view)
+        answer: object = self.test(view)
         if isinstance(answer, Verdict):
             return answer
-        return Verdict(bool(answer), f"{self.name} is {'met' if answer else 'not met'}")
+        if not isinstance(answer, bool):
+            found = f"{type(answer).__name__} {answer!r}"[:100]
+            raise TypeError(f"{self.name} must answer with a bool or a Verdict, got {found}")
+        return Verdict(answer, f"{self.name} is {'met' if answer else 'not met'}")

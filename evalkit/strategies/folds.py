@@ -10,9 +10,10 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from evalkit.core.channels import skip_told, speaks
 from evalkit.core.requests import Result
-from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Task, Tool, occurs_whole
-from evalkit.core.turns import Call, Turn, parse_arguments, read_finish
+from evalkit.core.tasks import CHECKLIST_TOOL, Task, Tool, occurs_whole
+from evalkit.core.turns import Call, Turn, parse_arguments
 
 
 class Ran(msgspec.Struct, frozen=True, gc=False):
@@ -65,9 +66,16 @@ class BaseFold:
         """The memory when the conversation was compacted: as it was, for what the loop keeps itself."""
         return memory  # type: ignore[no-any-return]
 
+    def after_asks(self, memory: Any, items: int, task: Task) -> Hashable:
+        """The memory when the user asked for more items (a bit set)."""
+        return memory  # type: ignore[no-any-return]
+
 
 class Known(BaseFold):
-    """The items of the last successful answer of the enumeration tool, or all that were given."""
+    """The items of the last successful answer of the enumeration tool, or all that were given.
+
+    What the user asks for later is known from then on.
+    """
 
     name = "known"
     holds = "items"
@@ -83,6 +91,9 @@ class Known(BaseFold):
                 memory = task.items_in(record.result.text)
         return memory  # type: ignore[no-any-return]
 
+    def after_asks(self, memory: Any, items: int, task: Task) -> Hashable:
+        return memory | items  # type: ignore[no-any-return]
+
 
 class Ticked(BaseFold):
     """The items ticked off the checklist."""
@@ -92,7 +103,7 @@ class Ticked(BaseFold):
 
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
         for record in ran:
-            if record.call.tool == CHECKLIST_TOOL:
+            if record.call.tool == CHECKLIST_TOOL and not record.result.error:
                 done = (parse_arguments(record.call.arguments) or {}).get("done", ())
                 if isinstance(done, list):
                     memory |= task.items_of(tuple(name for name in done if isinstance(name, str)))
@@ -138,24 +149,18 @@ class Failed(BaseFold):
 
 
 class Skipped(BaseFold):
-    """The items reported skipped with a reason, by the finish tool or in words, and not done since."""
+    """The items reported skipped with a reason, in whatever channel, and not done since."""
 
     name = "skipped"
     holds = "items"
 
     def after_turn(self, memory: Any, turn: Turn, task: Task) -> Hashable:
-        told = turn.told
-        if told is not None and told.skipped and told.reason and not turn.calls:
-            memory |= task.items_of(told.skipped)
-        return memory  # type: ignore[no-any-return]
+        skipped = skip_told(turn, task.offered)
+        return memory | task.items_of(skipped) if skipped else memory  # type: ignore[no-any-return]
 
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
         for record in ran:
-            if record.call.tool == FINISH_TOOL:
-                finish = read_finish(record.call.arguments)
-                if finish is not None and finish.reason:
-                    memory |= task.items_of(finish.skipped)
-            elif record.item and record.tool is not None and record.tool.does and not record.result.error:
+            if record.item and record.tool is not None and record.tool.does and not record.result.error:
                 memory &= ~record.item
         return memory  # type: ignore[no-any-return]
 
@@ -174,7 +179,7 @@ class Heard(BaseFold):
         return 1
 
     def after_turn(self, memory: Any, turn: Turn, task: Task) -> Hashable:
-        return 1 if memory or occurs_whole(self.word, turn.text) else 0
+        return 1 if memory or (speaks(turn) and occurs_whole(self.word, turn.text)) else 0
 
 
 class Written(BaseFold):
@@ -196,6 +201,9 @@ class Written(BaseFold):
         if not self.ticks:
             memory = KNOWN.after_results(memory, ran, task)
         return TICKED.after_results(memory, ran, task)
+
+    def after_asks(self, memory: Any, items: int, task: Task) -> Hashable:
+        return memory if self.ticks else KNOWN.after_asks(memory, items, task)
 
     def after_compaction(self, memory: Any, task: Task) -> Hashable:
         return 0

@@ -46,6 +46,7 @@ _SILENCE = Strategy(
     done_when=c.silence(),
     pause="as_content",
     cut_off="as_content",
+    overflow="as_content",
     refusal="as_content",
     unknown="as_content",
 )
@@ -186,6 +187,7 @@ PRESETS: dict[str, Preset] = dict(
             Strategy(
                 done_when=c.acceptance() & c.verifier(sees="evidence") & c.checklist(),
                 refusal="fallback",
+                repeats="own_key",
             ),
         ),
         _preset(

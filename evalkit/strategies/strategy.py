@@ -11,10 +11,12 @@ from evalkit.strategies.folds import Fold
 
 PausePolicy = Literal["resend", "as_content", "stop"]
 CutOffPolicy = Literal["raise_limit", "continue", "fail_calls", "as_content", "stop"]
+OverflowPolicy = Literal["compact", "raise_limit", "as_content", "stop"]
 RefusalPolicy = Literal["escalate", "fallback", "retry", "as_content", "stop"]
 EmptyPolicy = Literal["nudge", "stop"]
 UnknownPolicy = Literal["as_content", "nudge", "stop"]
 FaultPolicy = Literal["retry", "fail"]
+RepeatPolicy = Literal["run", "own_key"]
 Exhausted = Literal["escalate", "done", "limit", "error"]
 
 #: Identical retries of a refused turn and of a failed answer, in a row.
@@ -32,19 +34,25 @@ class Strategy:
     pause: PausePolicy = "resend"
     #: A cut-off turn: asked again with a larger limit, continued, its calls failed, read as content, the end.
     cut_off: CutOffPolicy = "raise_limit"
+    #: A full window: asked again with a compacted history or a larger limit, read as content, the end.
+    overflow: OverflowPolicy = "compact"
     #: A refusal: escalated, asked of a fallback model, retried, read as content, the end.
     refusal: RefusalPolicy = "escalate"
     #: An end of turn without visible text: nudged, or the end.
     empty: EmptyPolicy = "nudge"
     #: A stop label that nobody knows.
     unknown: UnknownPolicy = "as_content"
-    #: An answer that failed: retried, or the end.
+    #: An answer that failed: retried where it can pass, or the end.
     faults: FaultPolicy = "retry"
+    #: A call that was made before: run as it is, or where its tool takes a key under the harness's own, the
+    #: same until something undoes what it did.
+    repeats: RepeatPolicy = "run"
     #: When ``done_when`` is asked.
     check: Literal["end_of_turn", "each_tool_turn"] = "end_of_turn"
     #: Whether a limit that is reached is looked at before or after ``done_when``.
     limit_checked: Literal["after_done", "before_done"] = "after_done"
-    #: Nudges since the last new successful call of a tool that is not read-only; None is no cap.
+    #: Nudges since the last new successful call of a tool that is not read-only, or the last message of the
+    #: user; None is no cap.
     nudges: int | None = 3
     #: Nudges in all.
     nudge_budget: int | None = None

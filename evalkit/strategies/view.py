@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
+from evalkit.core.channels import finish_call
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Task
-from evalkit.core.turns import Turn
+from evalkit.core.turns import Claim, Finish, Turn, read_finish
 
 
 class Instruments(Protocol):
@@ -38,10 +39,13 @@ class Instruments(Protocol):
 class View:
     """One moment of a run, for conditions.
 
-    ``memory`` holds the folds by name; ``turns`` counts the model turns of the run.
+    ``memory`` holds the folds by name; ``turns`` counts the model turns of the run. ``heard`` is False for a
+    turn that was cut off or refused, unless the strategy takes it as content: what it says and calls is then
+    no claim, finish, keyword or output. ``turn`` is the turn as it came; ``text``, ``claim`` and ``finish``
+    are what counts of it.
     """
 
-    __slots__ = ("instruments", "memory", "task", "turn", "turns")
+    __slots__ = ("heard", "instruments", "memory", "task", "turn", "turns")
 
     def __init__(
         self,
@@ -50,12 +54,30 @@ class View:
         memory: dict[str, Hashable],
         instruments: Instruments,
         turns: int = 0,
+        heard: bool = True,
     ) -> None:
         self.task = task
         self.turn = turn
         self.memory = memory
         self.instruments = instruments
         self.turns = turns
+        self.heard = heard
+
+    @property
+    def text(self) -> str:
+        """What the turn says."""
+        return self.turn.text if self.heard else ""
+
+    @property
+    def claim(self) -> Claim:
+        """What an ideal reader reads in it."""
+        return self.turn.claim if self.heard else "none"
+
+    @property
+    def finish(self) -> Finish | None:
+        """What its call of the finish tool says; None where there is none."""
+        call = finish_call(self.turn, self.task.offered) if self.heard else None
+        return None if call is None else read_finish(call.arguments)
 
     def items(self, fold: str) -> int:
         """The bit set that a fold holds; empty where it is not kept."""

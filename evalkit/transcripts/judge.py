@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 
 from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, RunTools, Send, Verdict
+from evalkit.core.events import UserWrites
 from evalkit.core.prices import cost
 from evalkit.core.turns import Turn
-from evalkit.harnesses.loop import Loop, on_results, on_turn, start
+from evalkit.harnesses.loop import Loop, on_event, on_results, on_turn, start
 from evalkit.strategies import conditions as c
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.presets import ChecksFirst
@@ -122,8 +123,7 @@ def _judge(replay: Replay, strategy: Strategy) -> Stop:
         elif stop is None and number < len(replay.moments):
             differs += not _as_recorded(action, moment)
         if moment.step.said is not None and moment.step.by == "user":
-            # A message of the user's is no nudge: what counts nudges starts anew.
-            state = msgspec.structs.replace(state, nudges=0, guard=None)
+            state = on_event(loop, state, UserWrites(moment.step.said), instruments)
     if stop is None:
         stop = Stop(BEYOND, "", "would have gone on", len(replay.moments), (), differs)
     return msgspec.structs.replace(stop, decided=tuple(decided))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import msgspec
 
+from evalkit.core.channels import is_decision
 from evalkit.core.requests import Result
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits, Offered, Task, Tool, occurs_whole
-from evalkit.core.traces import Trace
-from evalkit.core.turns import Block, Call, Turn, make_turn, read_finish
+from evalkit.core.turns import Block, Call, Turn, make_turn, parse_arguments
 from evalkit.strategies.folds import Ran
 from evalkit.transcripts.checklists import Checklist, Write
 from evalkit.transcripts.claims import ClaimReader, claim_of
@@ -70,6 +70,7 @@ class Replay:
             tools={},
             limits=Limits(),
             stream=recording.id,
+            offered=Offered(finish=True),
         )
         self.moments = self._moments(writes, reader)
 
@@ -82,8 +83,6 @@ class Replay:
         return any(occurs_whole(word, step.turn.text) for step in recording.steps)
 
     def _moments(self, writes: dict[tuple[int, int], Write], reader: ClaimReader) -> tuple[Moment, ...]:
-        # The channels by which an end of turn is known, whatever the strategy.
-        trace = Trace(Offered(finish=True))
         moments = []
         working = 0
         for number, step in enumerate(self.recording.steps):
@@ -108,7 +107,7 @@ class Replay:
             turn = make_turn(
                 tuple(content), old.stop, native=old.native, category=old.category, claim=reader(old)
             )
-            moments.append(Moment(turn, tuple(ran), step, trace.is_decision(turn), effect))
+            moments.append(Moment(turn, tuple(ran), step, is_decision(turn, self.task.offered), effect))
         return tuple(moments)
 
     def _call(
@@ -120,7 +119,7 @@ class Replay:
             return call, [Ran(call, listing, _LIST), Ran(ticks, Result(call.id, _RECORDED))]
         if finishes(call):
             arguments = call.arguments
-            if call.tool != FINISH_TOOL or read_finish(arguments) is None:
+            if call.tool != FINISH_TOOL or parse_arguments(arguments) is None:
                 arguments = "{}"
             own = Call(call.id, FINISH_TOOL, arguments)
             return own, [Ran(own, Result(call.id, _RECORDED))]

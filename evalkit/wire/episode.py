@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.channels import is_own
 from evalkit.core.requests import Request, Result
-from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL
 from evalkit.core.turns import Claim, Finish, Turn
 from evalkit.wire.answers import Dialect, Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
@@ -58,6 +58,8 @@ class Episode:
         self.seen = Seen()
         self.turns = 0
         self.failure: Exception | None = None
+        #: Whether the reference loop says that the history of its next request is shortened.
+        self.shortened = False
         self._pending: Pending | None = None
         self._cancelled: set[str] = set()
         self._last: Outgoing | None = None
@@ -122,6 +124,11 @@ class Episode:
     def _ask(self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, joined: Joined) -> Reply:
         memory = self.memory
         base = beginning(memory, incoming.continues)
+        if self.shortened:
+            self.shortened = False
+            joined = msgspec.structs.replace(
+                joined, request=msgspec.structs.replace(joined.request, shortened=True)
+            )
         turn, spent = self._turn(joined.request)
         polls = 0
         held = dialect == "responses" and incoming.background
@@ -313,12 +320,12 @@ class Episode:
         """Run a tool as the harness asks for it: it stands for a call of the last turn, if one fits."""
         self.seen.requests += 1
         tool = self.names.inward(name)
-        if tool in (FINISH_TOOL, CHECKLIST_TOOL):
+        if tool in self.own_tools or is_own(tool, self.script.task.offered):
             return Result("", RECORDED)
         if self.failure is not None:
             return Result("", OVER, True)
         try:
-            return self.script.run(call_for(self.script, tool, arguments))
+            return self.script.run(*call_for(self.script, tool, arguments))
         except Exception as error:
             self.failure = error
             return Result("", OVER, True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+from evalkit.core.keys import KEY_ARGUMENT, takes_key
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Task
 from evalkit.core.traces import Trace
@@ -24,16 +26,33 @@ class Script(Protocol):
     def ask(self, request: Request) -> Turn:
         """The answer to a request."""
 
-    def run(self, call: Call) -> Result:
-        """Run a call on the world."""
+    def run(self, call: Call, key: str | None = None) -> Result:
+        """Run a call on the world; ``key`` takes the place of the model's."""
 
 
-def call_for(script: Script, tool: str, arguments: dict[str, Any]) -> Call:
-    """The call that a harness makes when it runs a tool: one of the last turn, if one fits."""
+def call_for(script: Script, tool: str, arguments: dict[str, Any]) -> tuple[Call, str | None]:
+    """The call that a harness makes when it runs a tool: one of the last turn, if one fits.
+
+    One that has another key than the model's is the model's call under a key of the harness's own.
+    """
     turn = script.previous.turn
-    calls = turn.calls if turn is not None else ()
-    fitting = [call for call in calls if call.tool == tool and parse_arguments(call.arguments) == arguments]
-    waiting = [call for call in fitting if call.id not in script.ran]
-    if fitting:
-        return (waiting or fitting)[0]
-    return Call("", tool, encode_json(arguments).decode())
+    calls = [call for call in (turn.calls if turn is not None else ()) if call.tool == tool]
+    exact = [call for call in calls if parse_arguments(call.arguments) == arguments]
+    known = script.task.tools.get(tool)
+    key = arguments.get(KEY_ARGUMENT)
+    if not exact and known is not None and takes_key(known) and isinstance(key, str):
+        own = [call for call in calls if _but_key(parse_arguments(call.arguments)) == _but_key(arguments)]
+        if own:
+            return _waiting(script, own), key
+    if exact:
+        return _waiting(script, exact), None
+    return Call("", tool, encode_json(arguments).decode()), None
+
+
+def _waiting(script: Script, fitting: list[Call]) -> Call:
+    """The first of these calls that has no answer yet, else the first."""
+    return next((call for call in fitting if call.id not in script.ran), fitting[0])
+
+
+def _but_key(values: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {name: value for name, value in (values or {}).items() if name != KEY_ARGUMENT}

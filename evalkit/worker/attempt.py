@@ -12,8 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
+from evalkit.core.channels import is_decision
 from evalkit.core.decisions import Action, Ending, Reject, Report, RunTools, Send, Verdict
 from evalkit.core.events import Event as OutsideEvent
+from evalkit.core.keys import item_of
 from evalkit.core.prices import cost
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.turns import Call, Turn
@@ -23,7 +25,7 @@ from evalkit.models.scripted import ToolFailed
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.checklist import checklist_of
 from evalkit.worker.encoding import echo_of
-from evalkit.worker.idempotency import item_of, key_of
+from evalkit.worker.idempotency import key_of
 from evalkit.worker.records import (
     Completion,
     Effect,
@@ -37,7 +39,7 @@ from evalkit.worker.records import (
     Status,
 )
 from evalkit.worker.store.protocol import LeaseLost, Store
-from evalkit.worker.telemetry import end_event, is_claim, stop_event
+from evalkit.worker.telemetry import end_event, stop_event
 from evalkit.worker.workplace import Unavailable, Workplace
 
 #: Called before a request is repeated whose answer failed or was not ready for the n-th time in a row.
@@ -57,6 +59,8 @@ class KeptMind(LoopMind):
 
     def __init__(self, strategy: Strategy, attempt: Attempt) -> None:
         self.loop = Loop(strategy, attempt.task)
+        #: The worker's calls go out under keys of its record, whatever the strategy says.
+        self.keyed = False
         self.state = attempt.kept.state or start(strategy, attempt.task)
         self.instruments = attempt
 
@@ -81,7 +85,8 @@ class Attempt:
         self.record = held.record
         self.lease = held.lease
         self.kept = held.progress
-        self.task = workplace.task
+        offered = workplace.task.offered | strategy.offers
+        self.task = msgspec.structs.replace(workplace.task, offered=offered)
         self.ran: dict[str, Result] = {}
         self._workplace = workplace
         self._store = store
@@ -145,7 +150,7 @@ class Attempt:
         self._missed = 0
         number = len(self._transcript) + 1
         exchange = Exchange(number, request, turn, answer.input_tokens, answer.output_tokens, self._clock())
-        status: Status = "awaiting_verification" if is_claim(turn) else "in_progress"
+        status: Status = "awaiting_verification" if is_decision(turn, self.task.offered) else "in_progress"
         self._store.keep_turn(self.lease, exchange, self.kept.echo, status)
         self._transcript.append(exchange)
         self._input += answer.input_tokens
@@ -180,8 +185,8 @@ class Attempt:
         self._events, self._nudged = [], False
         return request
 
-    def run(self, call: Call) -> Result:
-        """The result of a call: the recorded one, or that of making it now."""
+    def run(self, call: Call, key: str | None = None) -> Result:
+        """The result of a call: the recorded one, or that of making it now, under a key of the record's."""
         turn = self.previous.turn
         assert turn is not None
         number, place = len(self._transcript), turn.calls.index(call)
@@ -293,7 +298,7 @@ class Attempt:
         if isinstance(action, RunTools):
             return
         self._verdict = verdict
-        event = stop_event(turn, action, verdict, self._clock())
+        event = stop_event(turn, self.task.offered, action, verdict, self._clock())
         if event is not None:
             self._events.append(event)
         said = isinstance(action, Send) and action.text is not None and turn.kind in ("content", "unknown")

@@ -36,6 +36,7 @@ class _KeptRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = Request().model
     again: bool = False
     poll: bool = False
+    shortened: bool = False
 
 
 def dump(value: Any) -> str:
@@ -77,6 +78,7 @@ def dump_request(request: Request, echo: int | None) -> str:
             request.model,
             request.again,
             request.poll,
+            request.shortened,
         )
     )
 
@@ -95,7 +97,10 @@ def load_request(text: str, turns: Sequence[Turn]) -> tuple[Request, int | None]
     """What :func:`dump_request` wrote, given the turns delivered before, and the number of its echo."""
     kept = load(text, _KeptRequest)
     echo = None if kept.echo is None else turns[kept.echo - 1]
-    return Request(echo, kept.results, kept.text, kept.limit, kept.model, kept.again, kept.poll), kept.echo
+    request = Request(
+        echo, kept.results, kept.text, kept.limit, kept.model, kept.again, kept.poll, kept.shortened
+    )
+    return request, kept.echo
 
 
 def dump_state(state: State) -> str:

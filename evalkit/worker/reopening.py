@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from evalkit.core.channels import OWN_TOOLS, speaks
 from evalkit.core.decisions import Send
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Call, Turn
 from evalkit.harnesses.driver import RECORDED, answers
 from evalkit.harnesses.loop import State
-from evalkit.models.scripted import OWN_TOOLS
 from evalkit.worker.records import Effect, Progress, Record, TaskError
 from evalkit.worker.store.desk import WAITING
 from evalkit.worker.store.protocol import Store
@@ -30,7 +30,7 @@ class _Past:
         found = {effect.place: effect.result for effect in effects if effect.turn == number}
         for place, call in enumerate(turn.calls):
             result = found.get(place)
-            if call.tool in OWN_TOOLS and turn.kind in ("content", "unknown"):
+            if result is None and call.tool in OWN_TOOLS and speaks(turn):
                 result = Result(call.id, RECORDED)
             if result is not None:
                 self.ran[call.id] = result
@@ -38,7 +38,7 @@ class _Past:
     def ask(self, request: Request) -> Turn:
         raise NotImplementedError("a record answers no request")
 
-    def run(self, call: Call) -> Result:
+    def run(self, call: Call, key: str | None = None) -> Result:
         raise NotImplementedError("a record runs no call")
 
 

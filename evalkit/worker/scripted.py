@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from evalkit.core.decisions import Ending, Verdict
 from evalkit.core.events import Event
+from evalkit.core.keys import item_of, takes_key
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Call, Turn, count_tokens
@@ -23,7 +24,6 @@ from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
 from evalkit.strategies.library import find_strategy
 from evalkit.worker.encoding import dump_request, echo_of, load_request
-from evalkit.worker.idempotency import KEY_ARGUMENT, item_of
 from evalkit.worker.records import Care, Exchange, Order, TaskError
 from evalkit.worker.store.sqlite import SqliteDatabase
 from evalkit.worker.workplace import Answer, Workplace
@@ -88,7 +88,7 @@ class StageWorkplace(Workplace):
         tool = self.task.tools.get(call.tool)
         if tool is not None and tool.read_only:
             return "free"
-        if tool is not None and KEY_ARGUMENT in tool.arguments:
+        if tool is not None and takes_key(tool):
             return "keyed"
         care = _CARE.get(call.tool, "uncertain")
         # A call that names no item may do anything; there is nothing to look at.
@@ -228,7 +228,7 @@ def scenario_stage(scenario: Scenario, offered: Offered, seed: int) -> Stage:
     world = make_world(scenario.world)
     player = Player(scenario, world, offered, scenario.task.output)
     prompt = count_tokens(scenario.task.prompt) + count_tokens(scenario.task.done_when)
-    return Stage(player, world, make_task(scenario, world, seed), None, _UNCAPPED, prompt)
+    return Stage(player, world, make_task(scenario, world, seed, offered), None, _UNCAPPED, prompt)
 
 
 def scenario_kit(order: Order, home: Path) -> FileWorkplace:

@@ -132,7 +132,7 @@ def judge_stop(
     store.keep_turn(held.lease, exchange, held.progress.echo, "awaiting_verification")
     gate = _Gate(task, items)
     state, action, verdict = on_turn(loop, state, turn, gate)
-    stopped = stop_event(turn, action, verdict, now)
+    stopped = stop_event(turn, task.offered, action, verdict, now)
     events = [stopped] if stopped is not None else []
     evidence = [
         Evidence(f"check {check.command}", TYPE, {"passed": check.passed, "detail": check.detail}, now)

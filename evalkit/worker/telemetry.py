@@ -7,8 +7,9 @@ from math import comb
 
 import msgspec
 
+from evalkit.core.channels import is_decision
 from evalkit.core.decisions import Action, Ending, RunTools, Send, Verdict
-from evalkit.core.tasks import FINISH_TOOL
+from evalkit.core.tasks import Offered
 from evalkit.core.turns import Turn
 from evalkit.worker.records import Event
 
@@ -19,16 +20,12 @@ SPIKE_RATIO = 2.0
 SPIKE_CHANCE = 0.01
 
 
-def is_claim(turn: Turn) -> bool:
-    """Whether a turn asks to be taken as an end: it holds no call, or a finish call."""
-    if turn.kind not in ("content", "unknown"):
-        return False
-    return not turn.calls or any(call.tool == FINISH_TOOL for call in turn.calls)
-
-
-def stop_event(turn: Turn, action: Action, verdict: Verdict | None, at: float) -> Event | None:
+def stop_event(
+    turn: Turn, offered: Offered, action: Action, verdict: Verdict | None, at: float
+) -> Event | None:
     """The event of a turn that was dealt with; None for one that only asked for tools."""
-    plain = turn.kind == "content" and turn.calls and not is_claim(turn) and isinstance(action, Send)
+    asks = turn.kind == "content" and not is_decision(turn, offered)
+    plain = asks and isinstance(action, Send)
     if isinstance(action, RunTools) or plain or turn.kind == "in_progress":
         return None
     return Event(

@@ -8,7 +8,7 @@ import pytest
 
 from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
 from evalkit.core.requests import Request
-from evalkit.harnesses.driver import LoopMind, drive
+from evalkit.harnesses.driver import LoopMind, StageInstruments, drive
 from evalkit.harnesses.loop import NOTIONS, Loop, on_event, start
 from evalkit.models.scripted import Stage
 from evalkit.runs.medium import Medium, unplayable
@@ -134,22 +134,21 @@ class TestTheUserWrites:
         nags = play(scenario([*again, asks, DONE]), Strategy(done_when=c.verifier(sees="claim"), nudges=None))
         assert nags.over_continuation
 
-    def test_one_more_turn_and_the_user_is_gone(self) -> None:
+    def test_what_was_asked_last_is_answered_and_the_user_is_gone(self) -> None:
         closes = {"user": {"text": "I have to leave.", "when": "between_turns", "closes": True}}
-        moves = [LIST, {"work": 1}, closes, {"work": "rest"}, DONE]
-        loaded = scenario(moves)
-        for name in ("silence", "gate", "infinite_nudge"):
+        report = {"say": "Two of three.", "claim": "partial"}
+        loaded = scenario([LIST, {"work": 1}, closes, {"work": 1}, report, {"work": "rest"}, DONE])
+        for name in ("gate", "infinite_nudge"):
             episode = play(loaded, name)
             assert (episode.ending, episode.native, episode.truth, episode.turns) == (
                 "limit",
                 "user_gone",
                 "reachable",
-                3,
+                4,
             )
-        assert Arena(loaded, PRESETS["gate"].strategy.offers).ideal_outcome(0) == ("limit", "reachable")
-        # What is done with that turn counts.
-        last = [LIST, {"work": 2}, closes, {"turn": [{"work": "rest"}, DONE]}]
-        assert play(scenario(last), "acceptance").outcome == "done/complete"
+        # What is done before that end of turn counts.
+        answered = [LIST, {"work": 1}, closes, {"work": "rest"}, DONE]
+        assert play(scenario(answered), "acceptance").outcome == "done/complete"
 
     def test_a_user_who_is_gone_writes_no_more(self) -> None:
         closes = {"user": {"text": "Bye.", "closes": True}}
@@ -234,11 +233,12 @@ class TestTheLoop:
     @pytest.mark.parametrize("name", list(PRESETS))
     def test_an_event_leaves_a_hashable_state(self, name: str, event: Event) -> None:
         strategy = PRESETS[name].strategy
-        task = Arena(scenario([DONE]), strategy.offers).task(0)
-        loop, state = Loop(strategy, task), start(strategy, task)
-        after = on_event(loop, state, event)
-        assert hash(after) == hash(on_event(loop, state, event))
-        assert state == start(strategy, task)
+        stage = Arena(scenario([DONE]), strategy.offers).stage(0)
+        loop, state = Loop(strategy, stage.task), start(strategy, stage.task)
+        place = StageInstruments(stage)
+        after = on_event(loop, state, event, place)
+        assert hash(after) == hash(on_event(loop, state, event, place))
+        assert state == start(strategy, stage.task)
 
     def test_a_fold_of_ones_own_needs_no_notion_of_compaction(self) -> None:
         class Counts:

@@ -62,10 +62,12 @@ def test_scripted_replies_answer_a_call_over_http(server: Server) -> None:
 
 
 def test_the_harness_s_own_tools_are_only_recorded(server: Server) -> None:
-    played = episode()
+    played = Episode(stage([{"say": "x"}]), own_tools=(FINISH_TOOL,))
     assert tried(server, played, FINISH_TOOL, {})["text"] == "recorded"
     assert played.script.trace is not None
     assert played.script.trace.orphan_calls == 0
+    # One that is not offered is a tool that nobody knows.
+    assert tried(server, episode(), FINISH_TOOL, {})["text"] == f"no tool '{FINISH_TOOL}'"
 
 
 @pytest.mark.parametrize("arguments", [[1], "text", None])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
 from evalkit.core.decisions import End, Ending, Report, Resend, RunTools, Send, Verdict
+from evalkit.core.tasks import Offered
 from evalkit.core.turns import Call, Text, Turn, make_turn
 from evalkit.worker.records import Event
 from evalkit.worker.telemetry import at_least, end_event, is_spike, spikes, stats, stop_event
@@ -46,7 +47,7 @@ def test_a_spike_is_twice_as_frequent_and_no_chance(figures: tuple[int, int, int
 
 
 def test_a_text_only_stop_counts_its_open_items() -> None:
-    event = stop_event(SAYS, Send("These items are still open: a, b."), OPEN, 5.0)
+    event = stop_event(SAYS, Offered(), Send("These items are still open: a, b."), OPEN, 5.0)
     assert event == Event("stop", "end_turn", "", text_only=True, met=False, open=2, at=5.0)
 
 
@@ -63,11 +64,11 @@ def test_a_text_only_stop_counts_its_open_items() -> None:
     ],
 )
 def test_a_turn_that_only_asks_for_tools_is_no_stop(turn: Turn, action: object, is_event: bool) -> None:
-    assert (stop_event(turn, action, None, 0.0) is not None) is is_event  # type: ignore[arg-type]
+    assert (stop_event(turn, Offered(finish=True), action, None, 0.0) is not None) is is_event  # type: ignore[arg-type]
 
 
 def test_an_unknown_number_of_open_items_is_not_zero() -> None:
-    stop = stop_event(SAYS, Send("Continue."), Verdict(False, "no items known"), 0.0)
+    stop = stop_event(SAYS, Offered(), Send("Continue."), Verdict(False, "no items known"), 0.0)
     assert stop is not None
     assert stop.open is None
     assert end_event(Ending("limit"), "end_turn", 0.0).open is None
