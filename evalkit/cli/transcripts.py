@@ -46,12 +46,14 @@ def list_(files: tuple[Path, ...]) -> None:
 
 @command.command("formats")
 def formats() -> None:
-    """The formats that are recognised."""
-    from evalkit.transcripts.read import FORMATS
+    """The formats that are read, and how each is recognised."""
+    from evalkit.transcripts.catalog import ALWAYS, FORMATS
 
     width = max(map(len, FORMATS))
-    for name, text in FORMATS.items():
-        click.echo(f"{name:<{width}}  {text}")
+    for name, format in FORMATS.items():
+        click.echo(f"{name:<{width}}  {format.what}")
+        click.echo(f"{'':<{width}}    by {format.known_by}")
+    click.echo(ALWAYS)
 
 
 @command.command()

@@ -5,14 +5,25 @@ Nothing that a file holds stops the others: what cannot be read is a :class:`Pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
 from evalkit.core.turns import count_tokens, parse_arguments
-from evalkit.transcripts import claude_code, inspect_logs, openai_agents, otel
+from evalkit.transcripts.beside import with_label
+from evalkit.transcripts.catalog import (
+    ALWAYS,
+    FORMATS,
+    SESSIONS,
+    Session,
+    Spans,
+    is_decisive,
+    nearest,
+    session_format,
+    spans_format,
+)
 from evalkit.transcripts.claims import read_claim
 from evalkit.transcripts.documents import (
     WHOLE,
@@ -25,55 +36,60 @@ from evalkit.transcripts.documents import (
     lines,
     whole,
 )
+from evalkit.transcripts.folders import Looked
+from evalkit.transcripts.formats import aider, http_cassettes, inspect_logs, otel
+from evalkit.transcripts.formats.messages import is_message
+from evalkit.transcripts.formats.read_spans import read_span_values
+from evalkit.transcripts.formats.responses import is_item, read_response
+from evalkit.transcripts.joined import joined
 from evalkit.transcripts.problem import ODD, Found, Problem, guard, one, problem_of
-from evalkit.transcripts.read_spans import read_span_values
 from evalkit.transcripts.recording import Conversation, Recording, Unreadable
-from evalkit.transcripts.records import (
-    LOOK,
-    is_record,
-    is_told_in_parts,
-    item_list,
-    message_list,
-    record,
-)
-from evalkit.transcripts.responses import is_item, read_response
+from evalkit.transcripts.records import LOOK, ONLY_LABELS, is_record, list_reader, record, unknown
 from evalkit.transcripts.source import Source
 
-#: Formats that a file can be, for those who ask.
-FORMATS = {
-    "openai-chat": "OpenAI Chat message lists, alone or in records with labels (JSON, JSONL)",
-    "anthropic-messages": "Anthropic message lists, likewise",
-    "openai-responses": "OpenAI Responses items and response objects",
-    "tau-bench": "tau-bench results",
-    "tau2": "tau2-bench results",
-    "inspect": "Inspect logs (.eval, .json)",
-    "swe-agent": "SWE-agent .traj",
-    "mini-swe-agent": "mini-swe-agent .traj.json",
-    "atif": "Harbor ATIF trajectories",
-    "claude-code": "Claude Code sessions (JSONL)",
-    "openai-agents": "OpenAI Agents SDK traces",
-    "otel-genai": "OpenTelemetry GenAI spans (OTLP JSON)",
-    "multi-agent": "plain multi-agent histories (who-and-when)",
-}
-_ENDINGS = (".json", ".jsonl", ".ndjson", ".traj", ".eval")
+__all__ = ["FORMATS", "read_file", "read_paths"]
+
 #: Lists within a document that are read one element at a time.
 _LISTS = frozenset(("simulations", "samples", "resourceSpans", "resource_spans", "data"))
-
+#: Fields under which documents of no format of their own keep many runs, or the lines of one.
+_WRAPPERS = (
+    *("data", "traces", "runs", "spans", "calls", "observations", "trajectories", "results", "episodes"),
+    *("rows", "sessions", "records", "events", "messages", "history", "steps"),
+)
 
 #: Recordings after which what core remembers by text is dropped: texts of foreign runs rarely come again.
 _FORGET = 20
+#: How files begin that are none of these, and what to do about it.
+_MAGIC = (
+    (b"\x28\xb5\x2f\xfd", "is compressed (zstd); unpack it first"),
+    (b"\x1f\x8b", "is compressed (gzip); unpack it first"),
+    (b"BZh", "is compressed (bzip2); unpack it first"),
+    (b"SQLite format 3", "is a database; export its sessions (opencode: opencode export)"),
+)
 
 
-def read_paths(paths: Iterable[Path]) -> Iterator[Found]:
-    """All recordings of files and folders, one at a time, in order of names; folders to their depth."""
-    for path in paths:
-        inner = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-        for file in inner:
-            yield from read_file(file)
+def read_paths(paths: Iterable[Path], looked: Looked | None = None) -> Iterator[Found]:
+    """All recordings of files and folders, one at a time, in order of names; folders to their depth.
+
+    A file that is named twice is read once; logs of one run's requests are one recording, wherever they lie;
+    a label that lies beside a run is its label. ``looked`` says afterwards what was passed over.
+    """
+    files = looked if looked is not None else Looked(paths)
+    return joined(
+        found
+        for file in files
+        for found in _whole_file(file)
+        if file in files.named or not isinstance(found, Problem) or found.why != ONLY_LABELS
+    )
 
 
 def read_file(path: Path) -> Iterator[Found]:
     """The recordings of one file; at least one recording or problem."""
+    return joined(_whole_file(path))
+
+
+def _whole_file(path: Path) -> Iterator[Found]:
+    """What a file holds; after each recording what was not read of it."""
     name = path.as_posix()
     any_found = False
     if path.exists() and not path.is_file():
@@ -83,7 +99,14 @@ def read_file(path: Path) -> Iterator[Found]:
         with path.open("rb") as file:
             for number, found in enumerate(_read(file, path, name)):
                 any_found = True
-                yield found
+                if isinstance(found, Recording):
+                    yield with_label(found)
+                    for odd in found.odd:
+                        place, _, what = odd.partition(": ")
+                        inner = found.id.partition("#")[2]
+                        yield Problem(name, f"{inner}, {place}" if inner else place, what or odd)
+                else:
+                    yield found
                 if number % _FORGET == 0:
                     _forget()
     except Unreadable as error:
@@ -116,9 +139,26 @@ def _read(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
             yield from _document(file, path, name)
     elif not head:
         raise Unreadable("is empty")
+    elif path.suffix.lower() in (".yaml", ".yml") or b"interactions:" in head[:2048]:
+        yield from _yaml(file, path, name)
+    elif aider.START.encode() in head[:4096]:
+        text = file.read(WHOLE).decode("utf-8", "replace")
+        yield from aider.chats(text, Source(name))
     else:
-        known = ", ".join(_ENDINGS)
-        raise Unreadable(f"is no transcript: neither JSON nor an archive (formats: {known})")
+        for magic, why in _MAGIC:
+            if head.startswith(magic):
+                raise Unreadable(why)
+        raise Unreadable(f"is no transcript: neither JSON nor an archive; {ALWAYS}")
+
+
+def _yaml(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
+    value = http_cassettes.load_yaml(file, path.stat().st_size)
+    if http_cassettes.is_cassette(value):
+        yield from http_cassettes.recordings(value, Source(name))
+    elif is_record(value):
+        yield one(record, value, Source(name))
+    else:
+        raise Unreadable(f"is YAML, but no cassette; {unknown(value)}")
 
 
 def _json_lines(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
@@ -162,7 +202,29 @@ def _document(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
     elif broken is not None:
         raise broken
     else:
-        yield from _sequence(iter([("", whole(file, size) if value is None else value)]), name)
+        value = whole(file, size) if value is None else value
+        if http_cassettes.is_cassette(value):
+            yield from http_cassettes.recordings(value, Source(name))
+            return
+        inner = _wrapped(value)
+        if inner:
+            yield from _sequence(((f"entry {n}", v) for n, v in enumerate(value[inner], 1)), name)
+        else:
+            yield from _sequence(iter([("", value)]), name)
+
+
+def _wrapped(value: Any) -> str:
+    """The field of a document of no format of its own under which runs, or the lines of one, lie."""
+    if not isinstance(value, dict) or is_record(value) or is_decisive(value) or session_format([value]):
+        return ""
+    for key in _WRAPPERS:
+        inner = value.get(key)
+        if not isinstance(inner, list) or not inner:
+            continue
+        seen = inner[:LOOK]
+        if any(map(is_record, seen)) or spans_format(seen) or session_format(seen) or list_reader(seen):
+            return key
+    return ""
 
 
 def _is_object(value: Any) -> bool:
@@ -208,37 +270,42 @@ def _sequence(values: Iterator[tuple[str, Any]], name: str) -> Iterator[Found]:
     for place, value in values:
         first.append((place, value))
         # Records may be large: no more are held than it takes to say what they are.
-        if len(first) == LOOK or _is_decisive(value):
+        if len(first) == LOOK or is_decisive(value) or (is_record(value) and list_reader([value]) is None):
             break
     good = [value for _, value in first if not isinstance(value, Problem)]
     values = chain(first, values)
-    if any(map(otel.is_otlp, good)):
-        yield from read_span_values(values, name, otel.is_otlp, otel.spans_of, "otel-genai")
-    elif any(map(openai_agents.is_agents_object, good)):
-        yield from read_span_values(
-            values, name, openai_agents.is_agents_object, openai_agents.spans_of, "openai-agents"
-        )
-    elif any(map(claude_code.is_claude_code, good)):
-        yield from _session(values, name)
-    elif is_told_in_parts(good):
-        yield from _parts(values, name, messages=not any(map(is_item, good)))
+    spans = spans_format(good)
+    session = session_format(good)
+    # One value alone is a list of one where it stands in a list, and a document of its own else.
+    listed = bool(first) and (len(first) > 1 or first[0][0] != "")
+    one_run_each = bool(good) and is_record(good[0]) and list_reader(good[:1]) is None
+    parts = list_reader(good) if listed and not one_run_each else None
+    if spans is not None:
+        yield from _spans(values, name, spans)
+    elif parts is not None and (session is None or not _fits_better(session, good)):
+        yield from _parts(values, name, parts)
+    elif session is not None:
+        yield from _session(values, name, session())
     elif good and not any(map(is_record, good)):
-        found = (
-            ", ".join(list(map(str, good[0]))[:8]) if isinstance(good[0], dict) else type(good[0]).__name__
-        )
-        raise Unreadable(f"is of no known format; its entries: {found[:120] or 'nothing'}")
+        if unknown(good[0]) == ONLY_LABELS:
+            raise Unreadable(ONLY_LABELS)
+        near = nearest(good[0])
+        raise Unreadable("; ".join(filter(None, (unknown(good[0]), near, ALWAYS))))
     else:
         yield from _records(values, name)
 
 
-def _is_decisive(value: Any) -> bool:
-    """Whether a value alone says what a sequence is of; a message does not, since items may have no type."""
-    told = (otel.is_otlp, openai_agents.is_agents_object, claude_code.is_claude_code)
-    return is_record(value) or any(fits(value) for fits in told)
+def _spans(values: Iterator[tuple[str, Any]], name: str, spans: Spans) -> Iterator[Found]:
+    yield from read_span_values(values, name, spans.fits, spans.spans_of, spans.format, spans.rest)
 
 
-def _session(values: Iterator[tuple[str, Any]], name: str) -> Iterator[Found]:
-    session = claude_code.Session()
+def _fits_better(session: Callable[[], Session], good: list[Any]) -> bool:
+    """Whether more lines are those of a session than are messages or items of a list."""
+    fits = next(fits for fits, taker in SESSIONS if taker is session)
+    return sum(map(fits, good)) > sum(is_message(value) or is_item(value) for value in good)
+
+
+def _session(values: Iterator[tuple[str, Any]], name: str, session: Session) -> Iterator[Found]:
     for place, value in values:
         if isinstance(value, Problem):
             yield value
@@ -246,26 +313,23 @@ def _session(values: Iterator[tuple[str, Any]], name: str) -> Iterator[Found]:
             problem = guard(session.add, value, Source(name, place))
             if problem is not None:
                 yield problem
-    yield one(lambda _, source: session.recording(source), None, Source(name))
+    try:
+        yield from session.recordings(Source(name))
+    except ODD as error:
+        yield problem_of(Source(name), error)
 
 
-def _parts(values: Iterator[tuple[str, Any]], name: str, *, messages: bool) -> Iterator[Found]:
-    """One run, told as messages or items."""
-    problems: list[Problem] = []
-
-    def good() -> Iterator[Any]:
-        for _, value in values:
-            if isinstance(value, Problem):
-                problems.append(value)
-            else:
-                yield value
-
-    def read(_: Any, source: Source) -> Recording:
-        return message_list(list(good()), source) if messages else item_list(good(), source)
-
-    found = one(read, None, Source(name))
-    yield from problems
-    yield found
+def _parts(
+    values: Iterator[tuple[str, Any]], name: str, read: Callable[[list[Any], Source], Recording]
+) -> Iterator[Found]:
+    """One run, told as messages, items or events."""
+    good = []
+    for _, value in values:
+        if isinstance(value, Problem):
+            yield value
+        else:
+            good.append(value)
+    yield one(read, good, Source(name))
 
 
 def _records(values: Iterator[tuple[str, Any]], name: str) -> Iterator[Found]:

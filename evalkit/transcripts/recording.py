@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from evalkit.core.requests import Result
-from evalkit.core.turns import Call, Turn, count_tokens
+from evalkit.core.turns import Call, Text, Thinking, Turn, count_tokens
 
 #: How the harness of a recording ended; ``unknown`` where the recording does not say.
 Ended: TypeAlias = Literal["done", "partial", "escalated", "limit", "error", "unknown"]
@@ -16,6 +16,8 @@ Speaker: TypeAlias = Literal["user", "harness"]
 
 #: Characters of a tool's answer that are kept; tokens are counted before the cut.
 KEPT = 20_000
+#: Parts of a recording that were not read, and are named one by one.
+ODD_KEPT = 20
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -57,7 +59,10 @@ class Recording(msgspec.Struct, frozen=True):
     """One run. ``id`` is its file and place, ``instructions`` what the model was told beside the task.
 
     ``tools`` are the names that the recording says were offered, empty where it does not say. ``native`` is
-    the harness's own end signal. ``counted`` says that tokens are by evalkit's counter.
+    the harness's own end signal. ``counted`` says that tokens are by evalkit's counter. ``odd`` are the parts
+    that were not read, each with its place. ``parent`` is the id of the run that a child agent's belongs to.
+    ``request`` are digests of the messages of a request log: one whose messages another's begin with is the
+    same run, earlier. ``task`` says which task it is where the recording names one.
     """
 
     id: str
@@ -72,6 +77,10 @@ class Recording(msgspec.Struct, frozen=True):
     tools: tuple[str, ...] = ()
     model: str = ""
     counted: bool = True
+    odd: tuple[str, ...] = ()
+    parent: str = ""
+    request: tuple[int, ...] = ()
+    task: str = ""
 
 
 class Unreadable(Exception):
@@ -87,7 +96,10 @@ class Conversation:
         self.steps: list[Step] = []
         self.tools: dict[str, None] = {}
         self.model = ""
+        self.task = ""
         self.counted = True
+        self.odd: list[str] = []
+        self.odd_count = 0
         self._size = 0
         self._results: list[Result] = []
         self._open: Step | None = None
@@ -111,6 +123,15 @@ class Conversation:
         if step.said is None:
             speaker = by
         self._open = msgspec.structs.replace(step, said=said, by=speaker, acted=step.acted or acted)
+
+    def skip(self, what: str, place: str = "") -> None:
+        """Note a part that was not read."""
+        self.odd_count += 1
+        if len(self.odd) < ODD_KEPT:
+            self.odd.append(f"{place or self._place()}: {what}")
+
+    def _place(self) -> str:
+        return f"turn {len(self.steps) + (self._open is not None)}"
 
     def acted(self) -> None:
         """The user used a tool of their own."""
@@ -158,11 +179,23 @@ class Conversation:
     def recording(
         self, id: str, file: str, format: str, ended: tuple[Ended, str] | None = None, label: Label = NO_LABEL
     ) -> Recording:
-        """The run as read. Without ``ended`` the end is read off the last turn. Unreadable without a turn."""
+        """The run as read. Without ``ended`` the end is read off the last turn.
+
+        Unreadable without a turn, and where none of its turns has text, thinking or a call: then the file was
+        not understood, whatever it is.
+        """
         native: tuple[Ended, str] = ended or natural_end(self.last)
         self._close()
         if not self.steps and native[0] != "error":
-            raise Unreadable("holds no model turn")
+            raise Unreadable("holds no model turn" + self._not_read())
+        if self.steps and not any(map(_says, self.steps)):
+            turns = f"{len(self.steps)} model turns" if len(self.steps) > 1 else "one model turn"
+            raise Unreadable(
+                f"looks like {format}, but {turns} without text, thinking or a call{self._not_read()}"
+            )
+        odd = tuple(self.odd)
+        if self.odd_count > len(odd):
+            odd += (f"and {self.odd_count - len(odd)} more parts",)
         return Recording(
             id=id,
             file=file,
@@ -176,7 +209,21 @@ class Conversation:
             tools=tuple(self.tools),
             model=self.model,
             counted=self.counted,
+            odd=odd,
+            task=self.task,
         )
+
+    def _not_read(self) -> str:
+        return f"; not read: {'; '.join(self.odd[:3])}" if self.odd else ""
+
+
+def _says(step: Step) -> bool:
+    """Whether a turn has anything in it that a model can say, or a label of its own that says why not."""
+    if step.turn.native and step.turn.kind != "content":
+        return True
+    return any(
+        not isinstance(block, Text | Thinking) or bool(block.text.strip()) for block in step.turn.content
+    )
 
 
 def natural_end(last: Step | None) -> tuple[Ended, str]:

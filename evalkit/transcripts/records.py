@@ -3,59 +3,138 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
-from evalkit.transcripts import swe_agent
-from evalkit.transcripts.atif import atif, is_atif
+from evalkit.transcripts.formats import (
+    adk,
+    claude_code,
+    frameworks,
+    gemini,
+    multi_agent,
+    opencode,
+    openhands,
+    request_logs,
+    swe_agent,
+    tau,
+)
+from evalkit.transcripts.formats.atif import atif, is_atif
+from evalkit.transcripts.formats.messages import dialect_of, is_message, read_message, read_messages
+from evalkit.transcripts.formats.responses import (
+    is_item,
+    is_response,
+    read_input,
+    read_item_list,
+    read_response,
+)
 from evalkit.transcripts.labels import label_of
-from evalkit.transcripts.messages import is_message, read_messages
-from evalkit.transcripts.multi_agent import is_multi_agent, multi_agent
 from evalkit.transcripts.recording import Conversation, Recording, Unreadable
-from evalkit.transcripts.responses import is_item, is_response, read_input, read_item_list, read_response
 from evalkit.transcripts.source import Source
-from evalkit.transcripts.tau import is_tau2, is_tau_bench, tau2, tau_bench
 from evalkit.wire.answers import listed, mapped
 
 #: Elements of a list that are looked at to say what the list is of.
 LOOK = 50
 
+#: Of a file that a benchmark puts beside its runs.
+ONLY_LABELS = "holds labels and no run; they are taken where they lie beside the runs"
+
+Reader: TypeAlias = Callable[[Any, Source], Recording]
+
 
 def is_told_in_parts(values: list[Any]) -> bool:
-    """Whether values are the messages or items of one run; the messages among items may have no type."""
-    return bool(values) and all(is_message(value) or is_item(value) for value in values)
+    """Whether values are the messages or items of one run: most are; an odd one spoils nothing."""
+    return _most(values, lambda value: is_message(value) or is_item(value))
+
+
+def _most(values: list[Any], fits: Callable[[Any], bool]) -> bool:
+    """Whether more than half of the values are of a kind, and those that are not could be none of a run."""
+    return bool(values) and 2 * sum(map(fits, values)) > len(values)
+
+
+#: Lists that are one run, by what their elements are.
+_LISTS: tuple[tuple[Callable[[Any], bool], Callable[[list[Any], Source], Recording]], ...] = (
+    (frameworks.is_autogen_message, frameworks.autogen_messages),
+    (frameworks.is_pydantic_ai, frameworks.pydantic_ai),
+    (adk.is_event, adk.adk_events),
+    (frameworks.is_strands_message, frameworks.strands_messages),
+    (frameworks.is_langchain, frameworks.langchain),
+)
+
+
+def list_reader(values: list[Any]) -> Callable[[list[Any], Source], Recording] | None:
+    """The reader of a list that is one run, by its first elements; None where it is none."""
+    if adk.is_evalset(values):
+        return adk.evalset
+    for fits, read in _LISTS:
+        if _most(values, fits):
+            return read
+    if frameworks.is_smolagents(values):
+        return frameworks.smolagents
+    if is_told_in_parts(values):
+        return item_list if any(map(is_item, values)) else message_list
+    return None
 
 
 def is_record(value: Any) -> bool:
     """Whether a value is of a format in which one value is one run."""
     if isinstance(value, list):
-        return is_told_in_parts(value[:LOOK])
+        return list_reader(value[:LOOK]) is not None
     return isinstance(value, dict) and any(fits(value) for fits, _ in _RECORDS)
 
 
 def record(value: Any, source: Source) -> Recording:
     """One value that is one run. Unreadable where it is of no format."""
     if isinstance(value, list):
-        if is_told_in_parts(value[:LOOK]):
-            items = any(map(is_item, value[:LOOK]))
-            return item_list(value, source) if items else message_list(value, source)
-        raise Unreadable("is a list, but not of messages")
+        read = list_reader(value[:LOOK])
+        if read is None:
+            raise Unreadable("is a list, but not of messages")
+        return read(value, source)
     if not isinstance(value, dict):
         raise Unreadable(f"is no run: a single {type(value).__name__}")
-    for fits, read in _RECORDS:
+    for fits, reader in _RECORDS:
         if fits(value):
-            return read(value, source)
+            return reader(value, source)
+    raise Unreadable(unknown(value))
+
+
+def unknown(value: Any) -> str:
+    """Why a value is of no format: its fields, the format that comes nearest, and what always works."""
+    if not isinstance(value, dict):
+        return f"is of no known format: a {type(value).__name__}"
     found = ", ".join(list(map(str, value))[:8]) or "nothing"
-    raise Unreadable(f"is of no known format; its fields: {found[:120]}")
+    lone = _lone(value)
+    if lone:
+        return lone
+    return f"is of no known format; its fields: {found[:120]}"
+
+
+def _lone(value: dict[str, Any]) -> str:
+    """What is a part of a run and no run."""
+    if value.get("type") == "message" and value.get("role") == "assistant" and "stop_reason" in value:
+        return "is one response of the Messages API without its request: no run"
+    if value.get("object") in ("chat.completion", "chat.completion.chunk") or (
+        isinstance(value.get("choices"), list) and "messages" not in value
+    ):
+        return "is one response of the Chat Completions API without its request: no run"
+    if isinstance(value.get("error"), dict) and len(value) <= 3:
+        return "is an error that an API answered: no run"
+    kind = value.get("type")
+    if isinstance(kind, str) and kind.startswith(("response.", "message_", "content_block")):
+        return "is the stream of one response without its request: no run"
+    if "session_id" in value and ("tool_summary" in value or "file_change" in value):
+        return "is a summary that a model wrote, no recording"
+    if {"is_resolved", "resolved_ids", "verifier_result"} & value.keys():
+        return ONLY_LABELS
+    if value and all(isinstance(inner, dict) and "resolved" in inner for inner in value.values()):
+        return ONLY_LABELS
+    return ""
 
 
 def message_list(messages: list[Any], source: Source) -> Recording:
     if swe_agent.is_mini_list(messages):
         return swe_agent.read_mini(messages).recording(source.id(), source.file, "mini-swe-agent")
     conversation = Conversation()
-    _, anthropic = read_messages(conversation, messages)
-    return conversation.recording(
-        source.id(), source.file, "anthropic-messages" if anthropic else "openai-chat"
-    )
+    read_messages(conversation, messages)
+    return conversation.recording(source.id(), source.file, dialect_of(messages))
 
 
 def item_list(items: Iterable[Any], source: Source) -> Recording:
@@ -78,8 +157,10 @@ def _chat(value: dict[str, Any], source: Source) -> Recording:
         name = given.get("name") or mapped(given.get("function")).get("name")
         if isinstance(name, str):
             conversation.tools[name] = None
-    _, anthropic = read_messages(conversation, value["messages"])
-    choices = listed(mapped(value.get("response")).get("choices") or value.get("choices"))
+    read_messages(conversation, value["messages"])
+    format = dialect_of(value["messages"])
+    choices = listed(value.get("choices"))
+    converse = mapped(mapped(value.get("output")).get("message"))
     if choices:
         choice = mapped(choices[0])
         last = {
@@ -88,10 +169,35 @@ def _chat(value: dict[str, Any], source: Source) -> Recording:
             "finish_reason": choice.get("finish_reason"),
         }
         read_messages(conversation, [last])
-    conversation.model = str(value.get("model") or "")
+    elif is_message(converse):
+        format = "bedrock-converse"
+        read_message(
+            conversation,
+            {**converse, "finish_reason": value.get("stopReason"), "usage": value.get("usage")},
+        )
+    conversation.model = str(value.get("model") or value.get("modelId") or "")
+    conversation.task = str(value.get("task_id") or value.get("instance_id") or "")
     name = next((str(value[key]) for key in ("id", "task_id", "instance_id") if value.get(key)), "")
-    format = "anthropic-messages" if anthropic else "openai-chat"
     return conversation.recording(source.id(name), source.file, format, None, label_of(value))
+
+
+def _is_langchain_chat(value: dict[str, Any]) -> bool:
+    messages = value.get("messages")
+    return isinstance(messages, list) and _most(messages[:LOOK], frameworks.is_langchain)
+
+
+def _langchain_chat(value: dict[str, Any], source: Source) -> Recording:
+    return frameworks.langchain(value["messages"], source)
+
+
+def _is_pydantic_chat(value: dict[str, Any]) -> bool:
+    messages = listed(value.get("messages") or value.get("all_messages") or value.get("message_history"))
+    return _most(messages[:LOOK], frameworks.is_pydantic_ai)
+
+
+def _pydantic_chat(value: dict[str, Any], source: Source) -> Recording:
+    messages = value.get("messages") or value.get("all_messages") or value.get("message_history")
+    return frameworks.pydantic_ai(listed(messages), source)
 
 
 def _response(value: dict[str, Any], source: Source) -> Recording:
@@ -112,15 +218,31 @@ def _items(value: dict[str, Any], source: Source) -> Recording:
 
 
 #: The formats in which one value is one run, the most particular first.
-_RECORDS: tuple[
-    tuple[Callable[[dict[str, Any]], bool], Callable[[dict[str, Any], Source], Recording]], ...
-] = (
-    (is_tau_bench, tau_bench),
-    (is_tau2, tau2),
+_RECORDS: tuple[tuple[Callable[[dict[str, Any]], bool], Reader], ...] = (
+    (tau.is_tau_bench, tau.tau_bench),
+    (tau.is_tau2, tau.tau2),
     (swe_agent.is_swe_agent, swe_agent.swe_agent),
     (swe_agent.is_mini, swe_agent.mini),
     (is_atif, atif),
-    (is_multi_agent, multi_agent),
+    (multi_agent.is_multi_agent, multi_agent.multi_agent),
+    (openhands.is_evaluation, openhands.evaluation),
+    (frameworks.is_browser_use, frameworks.browser_use),
+    (swe_agent.is_history, swe_agent.history_run),
+    (opencode.is_opencode, opencode.opencode),
+    (gemini.is_session, gemini.session),
+    (claude_code.is_web_export, claude_code.web_export),
+    (adk.is_adk, adk.adk),
+    (adk.is_evalset, adk.evalset),
+    (frameworks.is_run_state, frameworks.run_state),
+    (frameworks.is_trae, frameworks.trae),
+    (frameworks.is_autogen, frameworks.autogen),
+    (frameworks.is_hermes, frameworks.hermes),
+    (frameworks.is_smolagents, frameworks.smolagents),
+    (_is_pydantic_chat, _pydantic_chat),
+    (frameworks.is_strands_message, frameworks.strands),
+    (request_logs.is_request_log, request_logs.request_log),
+    (gemini.is_contents, gemini.contents),
+    (_is_langchain_chat, _langchain_chat),
     (_is_chat, _chat),
     (is_response, _response),
     (_is_items, _items),

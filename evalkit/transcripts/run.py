@@ -13,6 +13,7 @@ import msgspec
 from evalkit.strategies.strategy import Strategy
 from evalkit.transcripts.claims import ClaimReader, claim_of
 from evalkit.transcripts.figures import Figures, cells
+from evalkit.transcripts.folders import Looked, counted
 from evalkit.transcripts.judge import judge
 from evalkit.transcripts.labels import Labels
 from evalkit.transcripts.outcome import COLUMNS, RECORDED, Outcome, outcome_of, recorded_stop
@@ -46,6 +47,7 @@ class Judgement:
         self.figures = Figures()
         self.problems: list[Problem] = []
         self.problem_count = 0
+        self.children = 0
         self._ids: Counter[str] = Counter()
         folder.mkdir(parents=True, exist_ok=True)
         self._file: IO[str] = (folder / "episodes.csv").open("w", encoding="utf-8", newline="")
@@ -53,7 +55,10 @@ class Judgement:
         self._writer.writerow(COLUMNS)
 
     def add(self, recording: Recording) -> list[Outcome]:
-        """Judge a recording and write its rows."""
+        """Judge a recording and write its rows; a child agent's run is part of its parent's."""
+        if recording.parent:
+            self.children += 1
+            return []
         self._ids[recording.id] += 1
         if self._ids[recording.id] > 1:
             # Two runs of one name: each keeps its own rows.
@@ -92,10 +97,14 @@ def judge_paths(paths: Iterable[Path], judgement: Judgement, labels: Labels | No
     """Judge all recordings of files and folders, and close the judgement."""
     labels = labels or Labels()
     files: set[str] = set()
-    for found in read_paths(paths):
+    looked = Looked(paths)
+    for found in read_paths((), looked):
         files.add(found.file)
         if isinstance(found, Problem):
             judgement.problem(found)
         else:
             judgement.add(labels.apply(found))
-    return judgement.close(len(files), labels.notes())
+    notes = [*labels.notes(), *looked.notes()]
+    if judgement.children:
+        notes.append(f"{counted(judgement.children, 'run')} of child agents: part of their parents', no rows")
+    return judgement.close(len(files), notes)

@@ -14,6 +14,7 @@ from evalkit.strategies.presets import PRESETS
 from evalkit.transcripts.judge import Stop, judge
 from evalkit.transcripts.labels import Labels
 from evalkit.transcripts.outcome import Outcome, outcome_of, recorded_stop
+from evalkit.transcripts.problem import Problem
 from evalkit.transcripts.read import read_file
 from evalkit.transcripts.recording import Label, Recording
 from evalkit.transcripts.replay import Replay
@@ -23,7 +24,7 @@ from tests.transcripts import files
 
 def read(tmp_path: Path, value: Any, *, lines: bool = False) -> Recording:
     path = (files.write_lines if lines else files.write)(tmp_path / "r.json", value)
-    (found,) = read_file(path)
+    (found,) = (found for found in read_file(path) if isinstance(found, Problem) or not found.parent)
     assert isinstance(found, Recording), found
     return found
 

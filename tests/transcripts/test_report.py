@@ -87,10 +87,12 @@ def test_the_report_says_what_was_read_and_what_cannot_be_said(folder: Path, tmp
 
 
 def test_two_runs_of_one_name_keep_their_rows(folder: Path, tmp_path: Path) -> None:
-    file = folder / "fix.traj"
+    run = {"id": "same", "messages": files.chat()}
+    file = files.write_lines(tmp_path / "runs.jsonl", [run, run])
+    # A file that is named twice is read once.
     judge_paths([file, file], Judgement(tmp_path / "out", [PRESETS["silence"].strategy]))
     names = [rows[0].recording for rows in read_outcomes(tmp_path / "out" / "episodes.csv")]
-    assert names == [file.as_posix(), f"{file.as_posix()}~2"]
+    assert names == [f"{file.as_posix()}#same", f"{file.as_posix()}#same~2"]
 
 
 def test_rows_have_no_words_of_the_recording(folder: Path, tmp_path: Path) -> None:
@@ -106,7 +108,8 @@ def test_labels_of_a_table_win_and_are_held_against_the_files(folder: Path, tmp_
     table.write_text("recording,complete\ntask0.trial0,1\nfix.traj,no\nnobody,1\n")
     summary = judged(folder, tmp_path / "out", Labels.read(table))
     assert summary["run"]["labels"] == {"complete": 3, "incomplete": 2, "unknown": 1}
-    assert summary["notes"] == ["label 'nobody' matches no recording"]
+    assert summary["notes"][0] == "label 'nobody' matches no recording"
+    assert "child agents" in summary["notes"][1]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts import inspect_logs, spans
+from evalkit.transcripts.formats import inspect_logs, spans
 from evalkit.transcripts.problem import Problem
 from evalkit.transcripts.read import read_file, read_paths
 from evalkit.transcripts.recording import Recording
@@ -142,7 +142,7 @@ def test_an_archive_of_something_else_is_refused(tmp_path: Path) -> None:
         (b"[" * 100_000, "entry 1"),
         (b'{"a":' * 100_000, "is nested too deep"),
         (b"[1, 2, 3]", "is of no known format"),
-        (b'{"a": 1}', "is of no known format; its entries: a"),
+        (b'{"a": 1}', "is of no known format; its fields: a"),
         (b"[]", "holds no recording"),
         (b'[{"role": "user", "content": "hi"}]', "holds no model turn"),
         (b'{"messages": [{"role": "user", "content": "\xff"}]}', "not"),

@@ -16,8 +16,8 @@ from typing import IO, Any
 
 from evalkit.core.turns import make_turn
 from evalkit.transcripts.documents import MAX_RECORD, Broken, decode, elements
+from evalkit.transcripts.formats.messages import read_messages, stop_of
 from evalkit.transcripts.labels import complete_of
-from evalkit.transcripts.messages import read_messages, stop_of
 from evalkit.transcripts.recording import Conversation, Ended, Label, Recording, Unreadable
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import listed, mapped, text_in

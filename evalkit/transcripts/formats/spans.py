@@ -13,10 +13,12 @@ from typing import Any
 
 import msgspec
 
-from evalkit.transcripts.messages import read_message
+from evalkit.transcripts.formats.messages import is_message, read_message
 from evalkit.transcripts.recording import Conversation, Ended, Unreadable
-from evalkit.wire.answers import mapped
+from evalkit.wire.answers import mapped, text_in
 
+#: Model calls of a trace whose input is kept whole: which of them is the first is known at the end.
+_WHOLE = 4
 #: A trace is taken as whole when this many spans of others have come since its last one.
 QUIET = 5_000
 
@@ -57,18 +59,21 @@ class Trace:
         self.parents: dict[str, tuple[str, bool]] = {}
         self.ended: tuple[Ended, str] | None = None
         self.empty = 0
+        self._calls = 0
 
     def add(self, span: Span) -> None:
-        """Keep what matters of a span."""
+        """Keep what matters of a span; one that was told before is told again."""
+        if span.id in self.parents and span.what is not None:
+            self.spans = [other for other in self.spans if other.id != span.id]
         self.parents[span.id] = (span.parent, isinstance(span.what, ToolCall))
         self.ended = span.ended or self.ended
         what = span.what
         if isinstance(what, ModelCall):
-            first = not any(isinstance(other.what, ModelCall) for other in self.spans)
             if what.answer is None:
                 self.empty += 1
                 return
-            if not first:
+            self._calls += 1
+            if self._calls > _WHOLE:
                 what = ModelCall(_tail(what.before), what.answer)
             self.spans.append(msgspec.structs.replace(span, what=what))
         elif what is not None:
@@ -83,14 +88,34 @@ class Trace:
                 return True
         return False
 
+    def _wrappers(self) -> set[str]:
+        """Model calls that only wrap another one: they tell its turn again."""
+        models = {span.id for span in self.spans if isinstance(span.what, ModelCall)}
+        found: set[str] = set()
+        for name in models:
+            parent, seen = self.parents[name][0], set()
+            while parent and parent not in seen and parent in self.parents:
+                seen.add(parent)
+                if parent in models:
+                    found.add(parent)
+                parent, tool = self.parents[parent]
+                if tool:
+                    break
+        return found
+
     def conversation(self) -> Conversation:
         """The run that the spans tell. Unreadable where no model call has content."""
         conversation = Conversation()
-        spans = sorted((span for span in self.spans if not self._nested(span)), key=lambda span: span.start)
+        wrappers = self._wrappers()
+        spans = sorted(
+            (span for span in self.spans if span.id not in wrappers and not self._nested(span)),
+            key=lambda span: span.start,
+        )
         first = True
+        told: set[tuple[str, str]] = set()
         for span in spans:
             if isinstance(span.what, ModelCall):
-                _model_call(conversation, span.what, first=first)
+                _model_call(conversation, span.what, told, first=first)
                 first = False
             elif isinstance(span.what, ToolCall):
                 _tool_call(conversation, span.what)
@@ -110,16 +135,25 @@ def _tail(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return messages
 
 
-def _model_call(conversation: Conversation, call: ModelCall, *, first: bool) -> None:
+def _model_call(
+    conversation: Conversation, call: ModelCall, told: set[tuple[str, str]], *, first: bool
+) -> None:
     answered = {result.id for result in conversation.last.results} if conversation.last else set()
-    for message in call.before:
-        role = message.get("role")
+    for message in call.before if first else _tail(call.before):
+        role = str(message.get("role"))
         if role == "tool" and str(message.get("tool_call_id")) in answered:
             continue
-        if not first and role in ("system", "developer"):
-            continue
-        read_message(conversation, message)
-    read_message(conversation, {**mapped(call.answer), "role": "assistant"})
+        if role in ("system", "developer", "user", "human"):
+            # What every call repeats is told once.
+            said = (role, text_in(message.get("content") or message.get("parts")))
+            if not first and (said in told or role in ("system", "developer")) and said[1]:
+                continue
+            told.add(said)
+        if is_message(message):
+            read_message(conversation, message)
+    answer = {**mapped(call.answer), "role": "assistant"}
+    if is_message(answer):
+        read_message(conversation, answer)
 
 
 def _tool_call(conversation: Conversation, call: ToolCall) -> None:

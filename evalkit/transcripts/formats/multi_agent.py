@@ -12,8 +12,8 @@ from typing import Any
 
 from evalkit.core.tasks import KEYWORD, occurs_whole
 from evalkit.core.turns import Block, Call, Text, Thinking, make_turn
+from evalkit.transcripts.formats.messages import arguments_of
 from evalkit.transcripts.labels import label_of
-from evalkit.transcripts.messages import arguments_of
 from evalkit.transcripts.recording import Conversation, Ended, Recording
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import mapped, text_in

@@ -1,22 +1,38 @@
-"""Claude Code sessions: one JSONL file each, as the command-line tool keeps or streams them.
+"""Claude Code sessions: one JSONL file each, as the command-line tool keeps or streams them; its web export.
 
-Lines are read in file order. Those of child agents (``isSidechain``) are left out: their claims end only the
-child. A branch that the user went back from is read where it stands.
+Lines are read in file order. Those of child agents (``isSidechain``) are runs of their own below their
+parent: their claims end only the child. In a child's own file every line is one; then it is the run. A branch
+that the user went back from is read where it stands.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from evalkit.core.turns import Block, make_turn
-from evalkit.transcripts.messages import read_message, stop_of, tokens_in, tokens_out
+from evalkit.transcripts.formats.messages import read_message, stop_of, tokens_in, tokens_out
 from evalkit.transcripts.recording import Conversation, Ended, Recording
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import listed, mapped, text_in
 from evalkit.wire.anthropic_messages.answers import read_blocks
 
 _TYPES = frozenset(
-    ("user", "assistant", "system", "summary", "result", "attachment", "progress", "file-history-snapshot")
+    (
+        *("user", "assistant", "system", "summary", "result", "attachment", "progress"),
+        *("file-history-snapshot", "queue-operation", "permission-mode", "custom-title", "last-prompt"),
+        *(
+            "agent-name",
+            "rate_limit_event",
+            "stream_event",
+            "tool_progress",
+            "auth_status",
+            "mode",
+            "ai-title",
+        ),
+    )
 )
 #: User lines that the tool writes itself.
 _OWN_WORDS = ("Stop hook feedback", "[Your previous response had no visible output", "Output token limit hit")
@@ -36,16 +52,40 @@ def is_claude_code(line: Any) -> bool:
     """Whether a line is one of a session."""
     if not isinstance(line, dict) or not isinstance(line.get("type"), str) or line["type"] not in _TYPES:
         return False
+    if isinstance(mapped(line.get("message")).get("parts"), list):
+        # Qwen Code writes the same lines around other messages.
+        return False
     named = "sessionId" in line or "session_id" in line or "leafUuid" in line
-    return named or ("uuid" in line and "message" in line) or line["type"] == "file-history-snapshot"
+    if line["type"] in ("user", "assistant"):
+        return isinstance(line.get("message"), dict) and (named or "uuid" in line)
+    return named or line["type"] == "file-history-snapshot"
+
+
+def is_web_export(record: Any) -> bool:
+    """A session as the web keeps it: one object with its lines."""
+    lines = listed(mapped(record).get("loglines"))
+    return bool(lines) and any(
+        mapped(line).get("type") in ("user", "assistant") and "message" in mapped(line) for line in lines
+    )
+
+
+def web_export(record: dict[str, Any], source: Source) -> Recording:
+    """One session of the web."""
+    session = Session()
+    for line in record["loglines"]:
+        session.add(line)
+    return next(iter(session.recordings(source)))
 
 
 class Session:
     """Takes the lines of a session; the blocks of one message may stand on several lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, child: bool = False) -> None:
         self.conversation = Conversation()
         self.ended: tuple[Ended, str] | None = None
+        self._child = child
+        self._children: dict[str, Session] = {}
+        self._roots: dict[str, str] = {}
         self._message: str | None = None
         self._blocks: list[Block] = []
         self._label: Any = None
@@ -55,7 +95,8 @@ class Session:
         """Take one line."""
         given = mapped(line)
         kind, message = given.get("type"), mapped(given.get("message"))
-        if given.get("isSidechain") or given.get("parent_tool_use_id"):
+        if not self._child and (given.get("isSidechain") or given.get("parent_tool_use_id")):
+            self._children.setdefault(self._name_of(given), Session(child=True)).add(given)
             return
         if kind == "assistant":
             self._assistant(given, message)
@@ -77,6 +118,17 @@ class Session:
         elif kind == "system" and given.get("subtype") == "init":
             for tool in listed(given.get("tools")):
                 self.conversation.tools[str(tool)] = None
+        elif kind not in _TYPES:
+            self.conversation.skip(f"a line of no known type: {kind or ', '.join(list(map(str, given))[:6])}")
+
+    def _name_of(self, line: dict[str, Any]) -> str:
+        """Which child a line is of: by its agent's name, its call, or the line that it goes back to."""
+        named = line.get("agentId") or line.get("parent_tool_use_id")
+        if named:
+            return str(named)
+        own, parent = str(line.get("uuid")), str(line.get("parentUuid") or "")
+        self._roots[own] = self._roots.get(parent, own)
+        return self._roots[own]
 
     def _assistant(self, line: dict[str, Any], message: dict[str, Any]) -> None:
         if line.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
@@ -120,7 +172,18 @@ class Session:
         )
         self._message, self._blocks, self._label, self._usage = None, [], None, {}
 
-    def recording(self, source: Source) -> Recording:
-        """The session as read."""
+    def recordings(self, source: Source) -> Iterator[Recording]:
+        """The session as read, then its children; a file of one child alone is that run."""
         self._close()
-        return self.conversation.recording(source.id(), source.file, "claude-code", self.ended)
+        name = source.id()
+        if self.conversation.last is None and self.ended is None and len(self._children) == 1:
+            (child,) = self._children.values()
+            yield from child.recordings(source)
+            return
+        yield self.conversation.recording(name, source.file, "claude-code", self.ended)
+        for place, child in enumerate(self._children.values(), 1):
+            child._close()
+            if child.conversation.last is not None:
+                inner = f"agent{place}" if not source.place else f"{source.place}.agent{place}"
+                read = child.conversation.recording(source.id(inner), source.file, "claude-code", child.ended)
+                yield msgspec.structs.replace(read, parent=name)

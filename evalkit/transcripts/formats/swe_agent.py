@@ -6,14 +6,17 @@ import re
 from typing import Any
 
 from evalkit.core.turns import Block, Call, Text, make_turn
+from evalkit.transcripts.formats.messages import arguments_of, call_of, looks_failed, read_message, stop_of
 from evalkit.transcripts.labels import label_of
-from evalkit.transcripts.messages import arguments_of, call_of, looks_failed, read_message, stop_of
 from evalkit.transcripts.recording import SENTINELS, Conversation, Ended, Recording
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import listed, mapped, text_in
 
 #: The code blocks that mini-swe-agent runs, in both major versions.
 _BLOCK = re.compile(r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```", re.DOTALL)
+
+#: A block in the words in which an action stands.
+_FENCE = re.compile(r"```\w*\n(.*?)\n?```", re.DOTALL)
 
 
 def is_swe_agent(record: dict[str, Any]) -> bool:
@@ -35,6 +38,53 @@ def swe_agent(record: dict[str, Any], source: Source) -> Recording:
     return conversation.recording(
         source.id(), source.file, "swe-agent", _end(info, str(info.get("exit_status"))), label
     )
+
+
+def is_history(record: dict[str, Any]) -> bool:
+    """A demonstration: a history with agents or message types, and no trajectory."""
+    history = record.get("history")
+    if not isinstance(history, list) or "trajectory" in record:
+        return False
+    messages = [message for message in history if isinstance(message, dict)]
+    return any("role" in message for message in messages) and any(
+        "message_type" in message or "agent" in message or "is_demo" in message for message in messages
+    )
+
+
+def history_run(record: dict[str, Any], source: Source) -> Recording:
+    """A demonstration: thoughts and actions in the model's messages, observations in the user's."""
+    conversation = Conversation()
+    waiting: str | None = None
+    for number, raw in enumerate(record["history"]):
+        message = mapped(raw)
+        role, text = message.get("role"), text_in(message.get("content"))
+        if role == "assistant":
+            waiting = _acted(conversation, number, message, text)
+        elif role in ("user", "tool") and waiting is not None and message.get("message_type") != "thought":
+            conversation.result(waiting, text, looks_failed(text))
+            waiting = None
+        elif role == "system" or (message.get("is_demo") and conversation.last is None and role != "user"):
+            conversation.system(text)
+        elif role in ("user", "tool"):
+            conversation.user(text, "harness" if conversation.last is not None else "user")
+        else:
+            conversation.skip("is no message", f"message {number + 1}")
+    label = label_of(record, ("resolved",), "state")
+    return conversation.recording(source.id(), source.file, "swe-agent", None, label)
+
+
+def _acted(conversation: Conversation, number: int, message: dict[str, Any], text: str) -> str | None:
+    calls = [call_of(raw, place) for place, raw in enumerate(listed(message.get("tool_calls")))]
+    action = text_in(message.get("action")).strip()
+    if not calls and not action:
+        found = _FENCE.search(text)
+        action = found[1].strip() if found is not None else ""
+    if not calls and action:
+        calls = [Call(f"step-{number}", action.split()[0], arguments_of({"command": action}))]
+    words = text_in(message.get("thought")) or _FENCE.sub("", text).strip() or (text if not calls else "")
+    blocks: tuple[Block, ...] = (Text(words),) if words else ()
+    conversation.turn(make_turn((*blocks, *calls), "tool_use" if calls else "end_turn"))
+    return calls[0].id if calls else None
 
 
 def _history(conversation: Conversation, history: list[Any]) -> dict[str, list[Call]]:

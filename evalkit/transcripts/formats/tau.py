@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from evalkit.core.turns import Call
+from evalkit.transcripts.formats.messages import read_message, read_messages
 from evalkit.transcripts.labels import label_of
-from evalkit.transcripts.messages import read_message, read_messages
 from evalkit.transcripts.recording import Conversation, Ended, Recording, Step, Unreadable
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import listed, mapped, text_in

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from evalkit.transcripts.formats.spans import Span, Trace, Traces
 from evalkit.transcripts.problem import Found, Problem, guard, one
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.source import Source
-from evalkit.transcripts.spans import Span, Trace, Traces
 
 
 def read_span_values(
@@ -18,8 +18,12 @@ def read_span_values(
     fits: Callable[[Any], bool],
     spans_of: Callable[[dict[str, Any]], Iterator[Span]],
     format: str,
+    rest: Callable[[], Iterator[Span]] | None = None,
 ) -> Iterator[Found]:
-    """The runs in values of which each holds spans; a value that holds none is a problem."""
+    """The runs in values of which each holds spans; a value that holds none is a problem.
+
+    ``rest`` gives spans that were waiting for a part of theirs, when all values were taken.
+    """
     traces = Traces()
     for place, value in values:
         if isinstance(value, Problem) or not fits(value):
@@ -31,6 +35,10 @@ def read_span_values(
             yield problem
         for trace in whole:
             yield one(partial(_recording, format), trace, Source(name, trace.name))
+    if rest is not None:
+        for span in rest():
+            for trace in traces.add(span):
+                yield one(partial(_recording, format), trace, Source(name, trace.name))
     for trace in traces.rest():
         yield one(partial(_recording, format), trace, Source(name, trace.name))
     if traces.late:

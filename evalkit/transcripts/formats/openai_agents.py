@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from evalkit.transcripts.messages import looks_failed
+from evalkit.transcripts.formats.messages import looks_failed
+from evalkit.transcripts.formats.responses import read_input, read_response
+from evalkit.transcripts.formats.spans import ModelCall, Span, ToolCall
 from evalkit.transcripts.recording import Conversation, Ended
-from evalkit.transcripts.responses import read_input, read_response
-from evalkit.transcripts.spans import ModelCall, Span, ToolCall
 from evalkit.wire.answers import listed, mapped, text_in
 
 

@@ -1,8 +1,9 @@
 """OpenTelemetry spans of generative AI, in OTLP JSON: a document, or one export request a line.
 
 Read are the current conventions (``gen_ai.input.messages`` and ``gen_ai.output.messages``), the events of
-version 1.36 and before (``gen_ai.choice``, …), and the numbered attributes of OpenLLMetry
-(``gen_ai.prompt.0.content``, …).
+version 1.36 and before (``gen_ai.choice``, ``gen_ai.content.prompt``, …), ``gen_ai.prompt`` as JSON text, the
+numbered attributes of OpenLLMetry (``gen_ai.prompt.0.content``, …), the AI SDK's own (``ai.prompt.messages``)
+and OpenInference's. Spans may also stand without OTLP's wrapping, as SDKs print them.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.transcripts.documents import Broken, decode
-from evalkit.transcripts.messages import arguments_of
-from evalkit.transcripts.spans import ModelCall, Span, ToolCall
+from evalkit.transcripts.formats.dialects import answer_in, messages_in, plain
+from evalkit.transcripts.formats.failures import looks_failed
+from evalkit.transcripts.formats.parts import answer_text, arguments_of
+from evalkit.transcripts.formats.spans import ModelCall, Span, ToolCall
+from evalkit.transcripts.formats.traces import flattened, openinference_call
 from evalkit.wire.answers import listed, mapped, text_in
 
 _MODEL_OPERATIONS = frozenset(("chat", "generate_content", "text_completion"))
@@ -23,6 +27,71 @@ def is_otlp(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(
         value.get("resourceSpans") or value.get("resource_spans"), list
     )
+
+
+def is_bare_span(value: Any) -> bool:
+    """Whether a value is a span without OTLP's wrapping, or the attributes of one alone."""
+    if not isinstance(value, dict):
+        return False
+    attributes = value.get("attributes")
+    if attributes is None:
+        return any(key in value for key in _TELLING)
+    names = (
+        attributes
+        if isinstance(attributes, dict)
+        else {str(mapped(pair).get("key")): 0 for pair in listed(attributes)}
+    )
+    return any(str(key).startswith(_FAMILIES) for key in names)
+
+
+_TELLING = (
+    "gen_ai.operation.name",
+    "gen_ai.input.messages",
+    "gen_ai.output.messages",
+    "gen_ai.prompt",
+    "gen_ai.system",
+)
+_FAMILIES = ("gen_ai.", "ai.operationId", "openinference.span", "llm.request.type", "traceloop.")
+
+
+def bare_spans(value: dict[str, Any]) -> Iterator[Span]:
+    """The span in a value without wrapping: ids may lie in a context of their own."""
+    attributes = value.get("attributes")
+    if attributes is None:
+        yield _span({"traceId": "attributes", "spanId": str(id(value)), "attributes": value})
+        return
+    context = mapped(value.get("context") or value.get("spanContext") or value.get("_spanContext"))
+    parent = (
+        value.get("parentSpanId")
+        or value.get("parent_id")
+        or mapped(value.get("parentSpanContext")).get("spanId")
+        or value.get("parentId")
+    )
+    yield _span(
+        {
+            **value,
+            "traceId": context.get("traceId")
+            or context.get("trace_id")
+            or value.get("traceId")
+            or value.get("trace_id"),
+            "spanId": context.get("spanId")
+            or context.get("span_id")
+            or value.get("spanId")
+            or value.get("id")
+            or value.get("span_id"),
+            "parentSpanId": parent or "",
+            "startTimeUnixNano": _time(
+                value.get("startTime") or value.get("start_time") or value.get("startTimeUnixNano")
+            ),
+        }
+    )
+
+
+def _time(value: Any) -> str:
+    if isinstance(value, list) and len(value) == 2:
+        # Seconds and nanoseconds, as the JavaScript SDK has them.
+        return f"{value[0]}{value[1]:0>9}"
+    return str(value or "")
 
 
 def spans_of(value: dict[str, Any]) -> Iterator[Span]:
@@ -36,7 +105,8 @@ def spans_of(value: dict[str, Any]) -> Iterator[Span]:
 
 
 def _span(raw: dict[str, Any]) -> Span:
-    attributes = _attributes(raw.get("attributes"))
+    given = raw.get("attributes")
+    attributes = _nested(given) if isinstance(given, dict) else _attributes(given)
     operation = str(attributes.get("gen_ai.operation.name") or attributes.get("llm.request.type") or "")
     what: ModelCall | ToolCall | None = None
     if operation in _MODEL_OPERATIONS:
@@ -49,6 +119,22 @@ def _span(raw: dict[str, Any]) -> Span:
             _plain(attributes.get("gen_ai.tool.call.result")),
             failed or "error.type" in attributes,
         )
+    elif "ai.operationId" in attributes:
+        what = _ai_sdk(attributes)
+    elif "openinference.span.kind" in attributes:
+        status = str(mapped(raw.get("status")).get("code") or "")
+        kind = str(attributes["openinference.span.kind"]).upper()
+        what = openinference_call(
+            kind,
+            attributes,
+            "ERROR" if status in ("2", "STATUS_CODE_ERROR") else "",
+            str(raw.get("name") or ""),
+        )
+    elif not operation and any(
+        key in attributes
+        for key in ("gen_ai.prompt", "gen_ai.completion", "gen_ai.input.messages", "gen_ai.prompt.0.role")
+    ):
+        what = _model_call(attributes, listed(raw.get("events")))
     return Span(
         str(raw.get("traceId") or raw.get("trace_id")),
         str(raw.get("spanId") or raw.get("span_id")),
@@ -56,6 +142,59 @@ def _span(raw: dict[str, Any]) -> Span:
         str(raw.get("startTimeUnixNano") or raw.get("start_time_unix_nano") or "").rjust(20, "0"),
         what,
     )
+
+
+def _nested(given: dict[str, Any]) -> dict[str, Any]:
+    """Attributes as a plain object; some exporters nest them by their dots."""
+    flat: dict[str, Any] = {}
+    for key, value in given.items():
+        if isinstance(value, dict) and key in (
+            "gen_ai",
+            "ai",
+            "llm",
+            "openinference",
+            "tool",
+            "input",
+            "output",
+        ):
+            flat.update(flattened(value, f"{key}."))
+        else:
+            flat[key] = value
+    return flat
+
+
+_INNER = (".doGenerate", ".doStream")
+
+
+def _ai_sdk(attributes: dict[str, Any]) -> ModelCall | ToolCall | None:
+    """A span of the Vercel AI SDK; the outer one wraps the inner one's turn."""
+    operation = str(attributes["ai.operationId"])
+    if operation == "ai.toolCall":
+        text = answer_text(plain(attributes.get("ai.toolCall.result")))
+        return ToolCall(
+            str(attributes.get("ai.toolCall.id") or ""),
+            str(attributes.get("ai.toolCall.name") or ""),
+            text,
+            looks_failed(text),
+        )
+    if not operation.endswith(_INNER):
+        return None
+    answer = answer_in(
+        {
+            "text": attributes.get("ai.response.text") or attributes.get("ai.response.object") or "",
+            "toolCalls": attributes.get("ai.response.toolCalls") or [],
+            "finishReason": attributes.get("ai.response.finishReason"),
+        }
+    )
+    if answer is not None:
+        answer["usage"] = {
+            name: attributes.get(f"ai.usage.{old}", attributes.get(f"ai.usage.{new}"))
+            for name, old, new in (
+                ("prompt_tokens", "promptTokens", "inputTokens"),
+                ("completion_tokens", "completionTokens", "outputTokens"),
+            )
+        }
+    return ModelCall(messages_in(attributes.get("ai.prompt.messages") or attributes.get("ai.prompt")), answer)
 
 
 def _attributes(raw: Any) -> dict[str, Any]:
@@ -107,7 +246,11 @@ def _model_call(attributes: dict[str, Any], events: list[Any]) -> ModelCall:
         before += _numbered(attributes, "gen_ai.prompt")
         outputs = _numbered(attributes, "gen_ai.completion")
     if not outputs:
-        return ModelCall([], None)
+        before += messages_in(attributes.get("gen_ai.prompt"))
+        answer_told = answer_in(attributes.get("gen_ai.completion"))
+        if answer_told is None:
+            return ModelCall([], None)
+        outputs = [answer_told]
     answer = outputs[0]
     if not answer.get("finish_reason"):
         reasons = listed(attributes.get("gen_ai.response.finish_reasons"))
@@ -168,16 +311,29 @@ def _messages(raw: Any) -> list[dict[str, Any]]:
 
 
 def _from_events(events: list[Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    before, outputs = [], []
+    before: list[dict[str, Any]] = []
+    outputs: list[dict[str, Any]] = []
     for raw in events:
         event = mapped(raw)
         name = str(event.get("name") or "")
-        attributes = _attributes(event.get("attributes"))
+        raw_attributes = event.get("attributes")
+        attributes = raw_attributes if isinstance(raw_attributes, dict) else _attributes(raw_attributes)
         body = {
             **{key: _parsed(value) for key, value in attributes.items()},
             **mapped(_parsed(attributes.get("body"))),
         }
-        if name == "gen_ai.choice":
+        if name in ("gen_ai.content.prompt", "gen_ai.content.completion"):
+            told = attributes.get(name.replace("content.", "")) or body.get("content")
+            if name.endswith("prompt"):
+                before += messages_in(told)
+            else:
+                answer_told = answer_in(told)
+                outputs += [answer_told] if answer_told is not None else []
+        elif name == "gen_ai.client.inference.operation.details":
+            outputs += [_message(inner) for inner in listed(body.get("gen_ai.output.messages"))]
+            for inner in listed(body.get("gen_ai.input.messages")):
+                before += _messages(inner)
+        elif name == "gen_ai.choice":
             message = mapped(body.get("message")) or body
             outputs.append({**message, "role": "assistant", "finish_reason": body.get("finish_reason")})
         elif name.startswith("gen_ai.") and name.endswith(".message"):

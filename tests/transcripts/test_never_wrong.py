@@ -1,0 +1,173 @@
+"""What is not understood is refused or named, never taken for a run that is done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.read import read_paths
+from evalkit.transcripts.recording import Recording
+from evalkit.transcripts.run import Judgement, judge_paths
+from tests.transcripts import files, foreign
+from tests.transcripts.test_formats import one, shape
+
+
+def both(path: Path) -> tuple[list[Recording], list[str]]:
+    """What a path holds, and what was not read of it."""
+    found = list(read_paths([path]))
+    runs = [item for item in found if isinstance(item, Recording)]
+    return runs, [f"{item.place}: {item.why}" for item in found if isinstance(item, Problem)]
+
+
+USER = {"role": "user", "content": files.PROMPT}
+
+
+def test_a_run_without_words_or_calls_is_refused_with_what_was_not_read(tmp_path: Path) -> None:
+    strange = {"role": "assistant", "content": [{"type": "utterance", "words": "All done."}]}
+    runs, problems = both(files.write(tmp_path / "a.json", [USER, strange, USER, strange]))
+    assert not runs
+    assert "2 model turns without text, thinking or a call" in problems[0]
+    assert "utterance" in problems[0]
+
+
+def test_a_block_that_nobody_knows_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    content = [{"type": "text", "text": "I look."}, {"type": "hologram", "data": 1}]
+    runs, problems = both(files.write(tmp_path / "a.json", [USER, {"role": "assistant", "content": content}]))
+    assert [run.steps[0].turn.text for run in runs] == ["I look."]
+    assert problems == ["turn 0: a block that nobody knows: hologram"]
+
+
+@pytest.mark.parametrize("place", [0, 4, 9])
+@pytest.mark.parametrize("lines", [False, True])
+def test_one_odd_line_refuses_nothing_and_is_named(tmp_path: Path, place: int, lines: bool) -> None:
+    messages: list[Any] = files.chat()
+    messages.insert(place, {"usage": {"total": 3}})
+    path = (files.write_lines if lines else files.write)(tmp_path / "a.jsonl", messages)
+    runs, problems = both(path)
+    assert [len(run.steps) for run in runs] == [4]
+    assert problems == [f"message {place + 1}: is no message; its fields: usage"]
+
+
+def test_an_odd_line_of_a_session_is_named(tmp_path: Path) -> None:
+    lines = [*foreign.cursor()[:3], {"kind": "heartbeat", "n": 1}, *foreign.cursor()[3:]]
+    runs, problems = both(files.write_lines(tmp_path / "a.jsonl", lines))
+    assert len(runs) == 1
+    assert "kind, n" in problems[0]
+
+
+def test_messages_of_anthropic_with_their_ids_are_no_items(tmp_path: Path) -> None:
+    use = {"type": "tool_use", "id": "t", "name": "look", "input": {}}
+    messages = [
+        USER,
+        {"id": "a", "type": "message", "role": "assistant", "content": [use], "stop_reason": "tool_use"},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "seen"}]},
+        {
+            "id": "b",
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "text", "text": "The records a"}],
+            "stop_reason": "max_tokens",
+        },
+    ]
+    recording = one(files.write(tmp_path / "a.json", messages))
+    assert (recording.format, recording.ending) == ("anthropic-messages", "unknown")
+    assert shape(recording) == [(("look",), 1), ((), 0)]
+
+
+def test_a_shell_call_of_the_responses_api_is_the_clients(tmp_path: Path) -> None:
+    items = [
+        USER,
+        {"type": "local_shell_call", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}},
+        {"type": "local_shell_call_output", "call_id": "c", "output": "a.txt"},
+        *files.responses()[-1:],
+    ]
+    recording = one(files.write(tmp_path / "a.json", items))
+    assert shape(recording) == [(("local_shell",), 1), ((), 0)]
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (
+            {"type": "message", "role": "assistant", "content": [], "stop_reason": "end_turn"},
+            "is one response of the Messages API without its request",
+        ),
+        ({"object": "chat.completion", "choices": []}, "is one response of the Chat Completions API"),
+        ({"error": {"message": "no"}}, "is an error that an API answered"),
+        ({"type": "response.created", "response": {}}, "is the stream of one response"),
+        ({"sessionId": "s", "payload": {}, "spanId": 1}, 'one run a line as {"messages"'),
+        ({"traceId": "t", "observation": 1, "startTime": 2}, "nearest is langfuse"),
+    ],
+)
+def test_a_refusal_says_what_it_is_and_what_always_works(tmp_path: Path, value: Any, why: str) -> None:
+    runs, problems = both(files.write(tmp_path / "a.json", value))
+    assert not runs
+    assert why in problems[0]
+
+
+def test_a_file_named_twice_counts_once_and_reports_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    path = files.write(tmp_path / "runs" / "a.json", files.chat())
+    judge_paths([tmp_path], Judgement(tmp_path / "reports" / "one", []))
+    (tmp_path / "link.json").symlink_to(path)
+    summary = judge_paths([tmp_path, path], Judgement(tmp_path / "reports" / "two", []))
+    assert summary["run"]["recordings"] == 1
+    assert "2 files named twice counted once" in summary["notes"]
+    assert "1 folder of evalkit's own reports left out" in summary["notes"]
+    assert not summary["problems"]
+
+
+def test_child_agents_are_runs_below_their_parent(tmp_path: Path) -> None:
+    runs, _ = both(files.write_lines(tmp_path / "s.jsonl", files.claude_code()))
+    parent, child = runs
+    assert child.parent == parent.id
+    assert "Everything" in child.steps[-1].turn.text
+    # A child's own file is a run.
+    lines = [line for line in files.claude_code() if line.get("isSidechain")]
+    (alone,) = both(files.write_lines(tmp_path / "agent-1.jsonl", lines))[0]
+    assert (alone.parent, alone.ending) == ("", "done")
+    summary = judge_paths([tmp_path], Judgement(tmp_path / "out", []))
+    assert summary["run"]["recordings"] == 2
+
+
+BESIDE: list[tuple[str, str, Any, bool]] = [
+    (
+        "trial/agent/trajectory.json",
+        "trial/result.json",
+        {"verifier_result": {"rewards": {"reward": 1.0}}},
+        True,
+    ),
+    (
+        "trial/agent/trajectory.json",
+        "trial/result.json",
+        {"verifier_result": {"rewards": {"reward": 0}}},
+        False,
+    ),
+    ("trial/agent/log.json", "trial/results.json", {"is_resolved": False, "failure_mode": "unset"}, False),
+    ("run/fix-1.traj", "run/report.json", {"fix-1": {"resolved": True}}, True),
+    (
+        "run/trajs/fix-2.traj",
+        "run/results.json",
+        {"resolved_ids": ["fix-1"], "unresolved_ids": ["fix-2"]},
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("run", "beside", "value", "complete"), BESIDE)
+def test_labels_are_taken_from_beside_a_run(
+    tmp_path: Path, run: str, beside: str, value: Any, complete: bool
+) -> None:
+    for name, content in ((run, files.atif()), (beside, value)):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content))
+    recording = one(tmp_path / run)
+    assert (recording.label.complete, recording.label.by) == (complete, "state")
+    assert Path(beside).name in recording.label.source
+    # The file of labels is no recording that could not be read.
+    assert not both(tmp_path)[1]
