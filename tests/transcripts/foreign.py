@@ -186,7 +186,9 @@ def recorded_answers() -> list[dict[str, Any]]:
             ]
         }
         lines.append({"method": "generateContentStream", "response": [chunk]})
-    halves: list[dict[str, Any]] = [{"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in (CLAIM[:9], CLAIM[9:])]
+    halves: list[dict[str, Any]] = [
+        {"candidates": [{"content": {"parts": [{"text": text}]}}]} for text in (CLAIM[:9], CLAIM[9:])
+    ]
     halves[-1]["candidates"][0]["finishReason"] = "STOP"
     return [*lines, {"method": "generateContentStream", "response": halves}]
 
