@@ -396,13 +396,13 @@ class Player:
     def place(self, state: PlayerState) -> tuple[int, ...]:
         """How far the script has come: greater is nearer to its end.
 
-        The next turn of a move and the next round of a finite repeat are greater; a move played again, and
-        all within a ``repeat: forever``, are the same place.
+        The next turn of a move and the next round of a finite repeat are greater. A move played again is the
+        same place, and all within a ``repeat: forever`` is no place at all.
         """
         found: list[int] = []
         for start, loop in self._around[state.pc]:
             if loop.times == _ENDLESS:
-                return (*found, start)
+                return ()
             found += (start, state.loops[loop.slot])
         return (*found, state.pc, state.step + state.waits)
 

@@ -7,11 +7,13 @@ from contextlib import suppress
 import msgspec
 
 from evalkit.core import thresholds
-from evalkit.core.decisions import Ending
+from evalkit.core.decisions import Action, Ending
+from evalkit.core.events import with_words
+from evalkit.core.requests import Request, cannot_pass
 from evalkit.core.tasks import Offered, Task
 from evalkit.core.traces import Trace
 from evalkit.core.turns import Turn, count_tokens, make_turn
-from evalkit.harnesses.driver import Watcher, drive
+from evalkit.harnesses.driver import Watcher, drive, next_request, run_call
 from evalkit.models.scripted import NeverEnds, Stage
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
@@ -20,6 +22,13 @@ from evalkit.scoring.ideal import IdealMind
 from evalkit.worlds import World, make_world
 
 _FAILED = make_turn((), "failed")
+#: No rule of over-continuation that the ideal harness could break is broken by fewer turns.
+_FIRST_IN_VAIN = min(
+    thresholds.TURNS_SINCE_DECISION,
+    thresholds.TURNS_UNDECIDED,
+    thresholds.REPEATING_TURNS,
+    thresholds.RESENDS,
+)
 
 
 class Ideal(msgspec.Struct, frozen=True, gc=False):
@@ -81,12 +90,31 @@ class Arena:
     def ideal(self, seed: int, watch: Watcher | None = None) -> tuple[Stage, Ending]:
         """The ideal harness's run: its stage, observed, and its ending."""
         stage = self.stage(seed)
-        mind = IdealMind(stage, self.scenario.limits)
+        mind = IdealMind(stage, self.scenario.limits, lambda action: self._in_vain(stage, action))
         try:
             ending = drive(mind, stage, watch=watch)
         except NeverEnds:
             ending = Ending("escalated", "gave up")
         return stage, ending
+
+    def _in_vain(self, stage: Stage, action: Action) -> bool:
+        """Whether the next turn makes a run over-continuation and the driver does not get there from here."""
+        trace = stage.trace
+        if trace is None or stage.turns < _FIRST_IN_VAIN or self._reach(stage).holds:
+            return False
+        ahead = stage.fork()
+        ahead.trace = seen = trace.fork()
+        request = next_request(action, ahead, Request(limit=stage.previous.limit, model=stage.previous.model))
+        with suppress(NeverEnds):
+            turn = ahead.ask(with_words(request, ahead.happens(request)) if ahead.eventful else request)
+            while turn.kind in ("failed", "in_progress") and not cannot_pass(turn.native):
+                turn = ahead.ask(msgspec.structs.replace(request, again=True))
+            if turn.kind in ("content", "unknown", "pause"):
+                for call in turn.runnable:
+                    run_call(ahead, ahead.task, call)
+        seen.ended(ahead.world.progress(), ahead.world.holds(), "escalated", by_fault=False)
+        ahead.world.close()
+        return seen.over_continuation("escalated", "stuck")
 
     def cap(self, seed: int) -> int:
         """The number of model turns at which evalkit ends a run."""

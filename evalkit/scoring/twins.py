@@ -16,13 +16,16 @@ _WORDS_ALONE = PRESETS["verifier_claim"].strategy
 def twin_problem(one: Arena, other: Arena) -> str:
     """What keeps two scenarios from being twins with one set of channels; empty where nothing does."""
     heard_one, heard_other = _Heard(), _Heard()
-    first, second = ideal_episode(one, 0, heard_one), ideal_episode(other, 0, heard_other)
+    ideal_episode(one, 0, heard_one)
+    ideal_episode(other, 0, heard_other)
     for number, (mine, theirs) in enumerate(zip(heard_one.turns, heard_other.turns, strict=False), 1):
         if mine != theirs:
             return f"the model's output differs in turn {number} after equal requests"
         if heard_one.requests[number - 1] != heard_other.requests[number - 1]:
             break
-    if first.twin_oracle == second.twin_oracle:
+    # The ideal driver repeats no effect, so its own oracles agree where a repetition is the difference.
+    first, second = (run_episode(arena, _WORDS_ALONE, 0).twin_oracle for arena in (one, other))
+    if first == second:
         return "the oracles agree at the first claim, so there is nothing to tell apart"
     return ""
 
