@@ -147,3 +147,17 @@ def neutral_faults(previous: Turn | None, request: Request) -> tuple[str, ...]:
     if len(set(given)) != len(given):
         faults.append("result_twice")
     return tuple(faults)
+
+
+def broken_at(rule: str, echo: Turn | None, results: tuple[Result, ...]) -> str:
+    """The id of the call or result that breaks a neutral rule, as ``, id c1``; empty where none does."""
+    called = [call.id for call in echo.calls] if echo is not None else []
+    given = [result.id for result in results]
+    wrong: list[str] = []
+    if rule == "call_without_result":
+        wrong = [name for name in called if name not in given]
+    elif rule == "result_without_call":
+        wrong = [name for name in given if name not in called]
+    elif rule == "result_twice":
+        wrong = [name for name in given if given.count(name) > 1]
+    return f", id {wrong[0]}" if wrong else ""

@@ -6,16 +6,36 @@ what the harness made of it, and its calls have run.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from copy import copy
+from types import MappingProxyType
 
 import msgspec
 
 from evalkit.core import thresholds
-from evalkit.core.channels import is_decision
+from evalkit.core.carried import carried, without_key
+from evalkit.core.channels import is_decision, is_own, speaks
 from evalkit.core.decisions import EndingKind
-from evalkit.core.requests import Request, finish_answer, neutral_faults
-from evalkit.core.tasks import FINISH_TOOL, Offered
-from evalkit.core.turns import Turn
+from evalkit.core.prices import cost
+from evalkit.core.requests import Request, Result, broken_at, cannot_pass, finish_answer, neutral_faults
+from evalkit.core.tasks import FINISH_TOOL, Limits, Offered
+from evalkit.core.turns import Call, Kind, Turn, parse_arguments
+
+NO_LIMITS = Limits()
+NOTHING_ASKED = Request()
+NOTHING_RAN: Mapping[str, Result] = MappingProxyType({})
+#: So many findings of an episode are kept; the flags count all.
+FINDINGS_KEPT = 60
+#: The causes of decisions that no move of a script has named.
+_NO_TURNS = {"failed": "fault", "in_progress": "an answer still in progress"}
+#: The neutral rules, as one says that they were broken.
+RULES_SAID = {
+    "call_without_result": "call without its result",
+    "result_without_call": "result without its call",
+    "result_twice": "two results for one call",
+    "pause_changed": "paused turn changed",
+    "pause_followed": "paused turn followed by something",
+}
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
@@ -41,20 +61,34 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
 
 
 class Trace:
-    """The observer of one episode. ``delivered`` and ``resolved`` are called in turn."""
+    """The observer of one episode. ``delivered`` and ``resolved`` are called in turn.
 
-    def __init__(self, offered: Offered) -> None:
+    ``limits`` are those that the harness was told.
+    """
+
+    def __init__(self, offered: Offered, limits: Limits = NO_LIMITS) -> None:
         self.offered = offered
+        self.limits = limits
+        self.requests = 0
         self.turns = 0
         self.tokens = 0
+        self.output_tokens = 0
+        self.tool_calls = 0
         self.last: Turn | None = None
         self.cause = ""
         self.decisions: list[Decision] = []
         self.protocol_faults: list[str] = []
+        self.called: dict[str, int] = {}
+        #: Each effect in order: its logical action and the turn in which it was had.
+        self.acted: list[tuple[str, int]] = []
+        self.stops: dict[str, int] = {}
+        #: Ends of turn without a call while the oracle did not hold; the stop reason of the last turn.
+        self.open_stops = 0
+        self.final_stop = ""
+
+        # What follows is read under these names by :class:`evalkit.scoring.figures.Episode`.
         #: Requests that broke a rule of one dialect alone; none in process.
         self.dialect_faults = 0
-        self.called: dict[str, int] = {}
-        # What follows is read under these names by :class:`evalkit.scoring.figures.Episode`.
         self.orphan_calls = 0
         self.ran_cut_off_call = False
         self.over_limit = 0
@@ -74,65 +108,173 @@ class Trace:
         self.not_exercised = False
         #: Each flag's turn and thing, for whoever tells of the episode.
         self.findings: list[Finding] = []
-        self.stops: dict[str, int] = {}
-        #: Turns and tokens up to the first decision at which the oracle held, since the user's last message.
-        self.complete_at: tuple[int, int] | None = None
-        self.max_excess = (0, 0)
-        #: Turns and tokens when the third fruitless nudge in a row was sent; None where progress followed.
-        self.nudged_out: tuple[int, int] | None = None
-        self.ever_held = False
+
+        #: The last answer where it was no turn: its kind, and the move that made it.
+        self._no_turn: tuple[Kind, str] | None = None
+        self._futile = ""
+        #: By logical action: what was answered last, and how often the world had changed by then.
+        self._answered: dict[str, tuple[str, int]] = {}
+        #: Turns, tokens, output tokens and tool calls before the query that the limits are counted for.
+        self._spent = (0, 0, 0, 0)
+        #: How far the work has come, since the beginning.
         self.best = 0
+        #: What earlier questions had gone on for, and whether their repetitions would be too many.
+        self._before = ""
+        self._repeated_before = ""
+        self._excess_before = (0, 0)
+        self._begin_question()
+
+    def _begin_question(self) -> None:
+        """All is judged anew: the user asked for something else."""
+        #: Whether the oracle held, and the first decision at which it did.
+        self.ever_held = False
+        self.held_at: int | None = None
+        self._most = (0, 0)
+        self._most_fruitless = (0, 0)
         self.max_nudges = 0
         self.max_since_decision = 0
         self.max_undecided = 0
+        self.max_repeating = 0
         self.max_resends = 0
         self.max_held = 0
-        #: Ends of turn without a call while the oracle did not hold; the stop reason of the last turn.
-        self.open_stops = 0
-        self.final_stop = ""
+        self._begin_stretch()
+
+    def _begin_stretch(self) -> None:
+        """Count anew: the user wrote."""
+        #: Turns and tokens up to the first decision at which the oracle held.
+        self.complete_at: tuple[int, int] | None = None
+        #: Turns and tokens when the last nudge was sent that was not too many; None where progress followed.
+        self.nudged_out: tuple[int, int] | None = None
         self._held_before = False
         self._held_turns = 0
         self._stretch = 0
         self._since_decision: int | None = None
         self._nudges = 0
+        self._repeating = 0
         self._resends = 0
 
-    def delivered(self, turn: Turn, tokens: int, cause: str) -> None:
-        """A model turn reached the harness; ``tokens`` is what it cost, input and output."""
+    def found(self, flag: str, thing: str, turn: int | None = None) -> None:
+        """Keep what a flag counts, in words."""
+        if len(self.findings) < FINDINGS_KEPT:
+            self.findings.append(Finding(flag, self.turns if turn is None else turn, thing))
+
+    # What comes from the model
+
+    def delivered(self, turn: Turn, tokens: int, cause: str, output: int | None = None) -> None:
+        """A model turn reached the harness.
+
+        ``tokens`` is what it cost, input and output; ``output`` the latter, where a provider counted it.
+        """
+        if self.limits is not NO_LIMITS and (reached := self._limit_reached()):
+            self.over_limit += 1
+            self.found("over_limit", f"a turn asked for after the limit of {reached}", self.turns + 1)
         self.turns += 1
         self.tokens += tokens
+        self.output_tokens += turn.tokens if output is None else output
         self.last = turn
         self.cause = cause
+        self._no_turn = None
+        self._futile = ""
         self.final_stop = turn.stop
         self.stops[turn.stop] = self.stops.get(turn.stop, 0) + 1
 
-    def user_wrote(self) -> None:
-        """The user asked for more turns: those after finished work are counted anew."""
-        self.max_excess = self.excess
-        self.complete_at = None
+    def no_turn(self, turn: Turn, cause: str) -> None:
+        """An answer that is no turn reached the harness: a fault, or one that is still in progress."""
+        self._no_turn = turn.kind, cause or _NO_TURNS[turn.kind]
+        self._futile = (turn.native or "") if cannot_pass(turn.native) else ""
 
-    @property
-    def excess(self) -> tuple[int, int]:
-        """The most turns and tokens after a first decision with the oracle held, between user messages."""
-        if self.complete_at is None:
-            return self.max_excess
-        turns, tokens = self.turns - self.complete_at[0], self.tokens - self.complete_at[1]
-        return max(self.max_excess, (turns, tokens))
+    def asked(self, request: Request) -> None:
+        """A request for a turn was made."""
+        self.requests += 1
+        if self._futile and request.again:
+            self.futile_retries += 1
+            self.found("futile_retries", f"request {self.requests} asks the same again after {self._futile}")
 
-    @property
-    def nudges(self) -> int:
-        """The nudges in a row, up to now, that no progress has followed."""
-        return self._nudges
+    def _limit_reached(self) -> str:
+        """The limit that was reached before the next turn was asked for, in words; empty where none was."""
+        limits = self.limits
+        turns, tokens, output, _ = self._spent
+        if limits.turns is not None and self.turns - turns >= limits.turns:
+            return f"{limits.turns} turns"
+        if limits.tokens is not None and self.tokens - tokens >= limits.tokens:
+            return f"{limits.tokens} tokens"
+        if limits.usd is not None:
+            out = self.output_tokens - output
+            if cost(self.tokens - tokens - out, out) >= limits.usd:
+                return f"{limits.usd:g} dollars"
+        return ""
 
-    def resolved(self, settled: int, held: bool, request: Request) -> None:
-        """The last turn was answered by ``request``; ``settled`` counts the settled items."""
+    # What the harness does
+
+    def is_decision(self, turn: Turn) -> bool:
+        """Whether a turn is a decision with the channels offered."""
+        return is_decision(turn, self.offered)
+
+    def runs(self, turn: Turn | None, call: Call) -> None:
+        """The harness asks for a tool of the world; ``turn`` is the last that was delivered."""
+        self.tool_calls += 1
+        limit = self.limits.calls
+        if limit is not None and self.tool_calls - self._spent[3] > limit:
+            self.over_limit += 1
+            self.found("over_limit", f"{_said(call)}, a call beyond the limit of {limit} calls")
+        if turn is None:
+            return
+        if not speaks(turn):
+            self.orphan_calls += 1
+            if any(_stands_for(call, made) for made in turn.calls):
+                self.ran_cut_off_call = True
+                kind = "refused" if turn.kind == "refusal" else "cut off"
+                self.found("ran_cut_off_call", f"{_said(call)} of the turn that was {kind}")
+            else:
+                self.found("orphan_calls", f"{_said(call)}, which the model did not call")
+        elif call not in turn.calls:
+            self.orphan_calls += 1
+            self.found("orphan_calls", f"{_said(call)}, which the model did not call")
+
+    def had_effect(self, action: str) -> None:
+        """A logical action had its effect."""
+        self.acted.append((action, self.turns))
+
+    def broke(self, rules: Iterable[str], turn: Turn | None, request: Request) -> None:
+        """A request broke rules that every API shares."""
+        for rule in rules:
+            self.protocol_faults.append(rule)
+            about = broken_at(rule, request.echo or turn, request.results)
+            self.found("protocol_faults", f"{RULES_SAID[rule]}{about}, request {self.requests}")
+
+    def user_wrote(self, asks: bool = False) -> None:
+        """The user wrote: turns are counted anew; where it asks for items, all is judged by that question."""
+        self._most, self._most_fruitless = self._stretches()
+        if asks:
+            self._excess_before = self.excess
+            self._before = self._before or self._for_nothing()
+            self._repeated_before = self._repeated_before or self._repeats_too_often()
+            self._begin_question()
+        else:
+            self._begin_stretch()
+        if self.limits.per == "query":
+            self._spent = (self.turns, self.tokens, self.output_tokens, self.tool_calls)
+        self._answered.clear()
+
+    def resolved(
+        self,
+        settled: int,
+        held: bool,
+        request: Request,
+        ran: Mapping[str, Result] = NOTHING_RAN,
+    ) -> None:
+        """The last turn was answered by ``request``, its own words without those of the user.
+
+        ``settled`` counts the settled items, ``ran`` has what the tools answered, by call id.
+        """
         turn = self.last
         self.last = None
         if turn is None:
             return
-        decision = self._progress(turn, settled, held)
+        repeats = bool(turn.calls) and self._carry(turn, request, ran)
+        decision = self._progress(turn, settled, held, repeats)
         if decision:
-            self._decide(turn, held, None)
+            self._decide(turn, held, None, self.cause)
         if decision and (
             request.text is not None or finish_answer(turn, request.results, FINISH_TOOL) is not None
         ):
@@ -148,54 +290,88 @@ class Trace:
         if turn.calls or turn.kind == "pause" or request.results:
             faults = neutral_faults(turn, request)
             if faults:
-                self.protocol_faults.extend(faults)
+                self.broke(faults, turn, request)
 
-    def ended(self, settled: int, held: bool, ending: EndingKind, *, by_fault: bool) -> None:
-        """The run is over. ``by_fault``: the last answer was a fault and no turn."""
+    def ended(
+        self, settled: int, held: bool, ending: EndingKind, ran: Mapping[str, Result] = NOTHING_RAN
+    ) -> None:
+        """The run is over; ``ran`` has what the tools answered to the last turn's calls."""
         turn = self.last
         self.last = None
         if turn is None:
-            if by_fault:
-                self.final_stop = "failed"
-                self._decide(None, held, ending)
+            # Whoever was stopped by evalkit's cap did not end there.
+            if self._no_turn is not None and ending != "never":
+                kind, cause = self._no_turn
+                self._no_turn = None
+                self.final_stop = kind
+                self._decide(None, held, ending, cause)
             return
-        decision = self._progress(turn, settled, held)
+        repeats = bool(turn.calls) and self._carry(turn, NOTHING_ASKED, ran)
+        decision = self._progress(turn, settled, held, repeats)
         if decision or turn.kind in ("pause", "cut_off", "refusal") or ending == "done":
-            self._decide(turn, held, ending)
+            self._decide(turn, held, ending, self.cause)
 
-    def over_continuation(self, ending: EndingKind, truth: str) -> bool:
-        """Whether a run that ended so, on this truth, went on for nothing."""
-        if ending == "never":
-            return True
-        if self.excess[0] > thresholds.TURNS_AFTER_COMPLETION:
-            return True
-        if self.max_held > thresholds.TURNS_HELD_UNDECIDED:
-            return True
-        return not self.ever_held and (
-            self.max_nudges > thresholds.FRUITLESS_NUDGES
-            or self.max_since_decision > thresholds.TURNS_SINCE_DECISION
-            or self.max_undecided > thresholds.TURNS_UNDECIDED
-            or self.max_resends > thresholds.RESENDS
-        )
+    # What a request carries
 
-    def fork(self) -> Trace:
-        """An independent copy, for asking what a further turn would make of the run."""
-        twin = copy(self)
-        for name, value in vars(self).items():
-            if isinstance(value, list | dict | set):
-                setattr(twin, name, copy(value))
-        return twin
+    def _carry(self, turn: Turn, request: Request, ran: Mapping[str, Result]) -> bool:
+        """Hold a request's results against what the tools answered.
 
-    def _progress(self, turn: Turn, settled: int, held: bool) -> bool:
+        Whether each call only repeats a logical action that was answered the same since the world last
+        changed.
+        """
+        repeats = True
+        shown = {result.id: result for result in request.results} if request.results else {}
+        answered, changes = self._answered, len(self.acted)
+        for call in turn.calls:
+            heard, given = ran.get(call.id), shown.get(call.id)
+            action = without_key(call)
+            before = answered.get(action)
+            if given is not None and heard is not given and not is_own(call.tool, self.offered):
+                if heard is None:
+                    self._not_heard(call, given, before)
+                elif heard.text != given.text:
+                    self._compare(call, heard, given, ran)
+            told = heard or given
+            if told is None:
+                repeats = False
+                continue
+            repeats = repeats and before == (told.text, changes)
+            answered[action] = (told.text, changes)
+        return repeats
+
+    def _not_heard(self, call: Call, given: Result, before: tuple[str, int] | None) -> None:
+        """A result for a call that no tool answered: from the harness's own record, or made up."""
+        if before is None or before[0] != given.text:
+            self.closed_calls += 1
+            self.found("closed_calls", f"{_said(call)}: {given.text[:60]!r}, and no tool said so")
+
+    def _compare(self, call: Call, heard: Result, given: Result, ran: Mapping[str, Result]) -> None:
+        others = [result.text for name, result in ran.items() if name != call.id]
+        became = carried(heard.text, given.text, others)
+        if became == "altered":
+            self.altered_results += 1
+            what = "reached the model empty" if not given.text.strip() else "reached the model as another's"
+            self.found("altered_results", f"the answer to {_said(call)} {what}")
+        elif became == "reworded":
+            self.reworded_results += 1
+            self.found("reworded_results", f"the answer to {_said(call)}")
+
+    # Counting
+
+    def _progress(self, turn: Turn, settled: int, held: bool, repeats: bool) -> bool:
         decision = is_decision(turn, self.offered)
         if settled > self.best:
             self.best = settled
             self._stretch = 0
             self._since_decision = None
             self._nudges = 0
+            self._repeating = 0
             self.nudged_out = None
         else:
             self._stretch += 1
+            self._repeating = self._repeating + 1 if repeats else 0
+            if self._repeating > self.max_repeating:
+                self.max_repeating = self._repeating
             if self._since_decision is not None:
                 self._since_decision += 1
                 self.max_since_decision = max(self.max_since_decision, self._since_decision)
@@ -212,11 +388,93 @@ class Trace:
         self.ever_held = self.ever_held or held
         return decision
 
-    def _decide(self, turn: Turn | None, held: bool, ended: EndingKind | None) -> None:
-        cause = self.cause if turn is not None else "fault"
+    def _decide(self, turn: Turn | None, held: bool, ended: EndingKind | None, cause: str) -> None:
         claim = turn.claim if turn is not None else "none"
         self.decisions.append(Decision(self.turns, held, ended, cause, claim))
         if turn is not None and not held and not turn.calls and turn.kind in ("content", "unknown"):
             self.open_stops += 1
-        if held and self.complete_at is None:
-            self.complete_at = (self.turns, self.tokens)
+        if held:
+            if self.held_at is None:
+                self.held_at = self.turns
+            if self.complete_at is None:
+                self.complete_at = (self.turns, self.tokens)
+
+    def _since(self, mark: tuple[int, int] | None) -> tuple[int, int]:
+        return (0, 0) if mark is None else (self.turns - mark[0], self.tokens - mark[1])
+
+    def _stretches(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The most turns and tokens between two messages of the user.
+
+        After the first decision at which the oracle held; after the last nudge that was not too many.
+        """
+        return (
+            max(self._most, self._since(self.complete_at)),
+            max(self._most_fruitless, self._since(self.nudged_out)),
+        )
+
+    @property
+    def nudges(self) -> int:
+        """The nudges in a row, up to now, that no progress has followed."""
+        return self._nudges
+
+    @property
+    def excess(self) -> tuple[int, int]:
+        """Turns and tokens that were for nothing: the most between two messages of the user."""
+        after, fruitless = self._stretches()
+        return max(self._excess_before, after if self.ever_held else max(after, fruitless))
+
+    # Going on for nothing
+
+    def over_continuation(self, ending: EndingKind, truth: str) -> str:
+        """What a run with this ending and truth went on for nothing by; empty where it did not."""
+        if ending == "never":
+            return f"never ended: {self.turns} turns"
+        repeated = "" if truth == "reachable" else self._repeated_before or self._repeats_too_often()
+        return self._before or self._for_nothing() or repeated
+
+    def fork(self) -> Trace:
+        """An independent copy, for asking what a further turn would make of the run."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, list | dict):
+                setattr(twin, name, copy(value))
+        return twin
+
+    def _repeats_too_often(self) -> str:
+        if self.ever_held or self.max_repeating <= thresholds.REPEATING_TURNS:
+            return ""
+        return f"{self.max_repeating} turns in a row that only repeat calls that were answered the same"
+
+    def _for_nothing(self) -> str:
+        """The rule of over-continuation for one question, repetition apart."""
+        (after, _), _ = self._stretches()
+        if after > thresholds.TURNS_AFTER_COMPLETION:
+            return f"{after} turns after the decision of turn {self.held_at}, at which the work was complete"
+        if self.max_held > thresholds.TURNS_HELD_UNDECIDED:
+            return f"{self.max_held} turns without a decision while the work was complete"
+        if self.ever_held:
+            return ""
+        if self.max_nudges > thresholds.FRUITLESS_NUDGES:
+            return f"{self.max_nudges} nudges in a row without progress"
+        if self.max_since_decision > thresholds.TURNS_SINCE_DECISION:
+            return f"{self.max_since_decision} turns in a row without progress since a decision"
+        if self.max_undecided > thresholds.TURNS_UNDECIDED:
+            return f"{self.max_undecided} turns in a row without progress and without a decision"
+        if self.max_resends > thresholds.RESENDS:
+            return f"{self.max_resends} resends of paused turns in a row"
+        return ""
+
+
+def _said(call: Call) -> str:
+    """A call in few words."""
+    values = parse_arguments(call.arguments)
+    about = call.arguments if values is None else " ".join(map(str, values.values()))
+    return f"{call.tool} {about}".strip()[:80]
+
+
+def _stands_for(call: Call, made: Call) -> bool:
+    """Whether a call that a harness runs is one that the model made, whose arguments may be cut off."""
+    if call.id == made.id:
+        return True
+    values = parse_arguments(made.arguments)
+    return call.tool == made.tool and values in (None, parse_arguments(call.arguments))

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Hashable
 
 from evalkit.containment.folders import NoRoom
+from evalkit.core.channels import speaks
 from evalkit.core.keys import with_key
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Offered, Task
@@ -44,7 +45,7 @@ class LiveStage:
         self.budget = budget
         self.cap = cap
         self.playing = playing
-        self.trace: Trace | None = Trace(offered) if observed else None
+        self.trace: Trace | None = Trace(offered, task.limits) if observed else None
         self.previous = Delivered()
         self.ran: dict[str, Result] = {}
         self.turns = 0
@@ -61,8 +62,9 @@ class LiveStage:
 
     def ask(self, request: Request) -> Turn:
         """The model's answer. LimitReached before a call that could go over the spending limit."""
-        if self.trace is not None and self.trace.last is not None:
-            self.trace.resolved(self.world.progress(), self.world.holds(), request)
+        if self.trace is not None:
+            self.trace.asked(request)
+            self.trace.resolved(self.world.progress(), self.world.holds(), request, self.ran)
         if self.turns >= self.cap:
             raise NeverEnds
         expected = self._expected(request)
@@ -74,6 +76,8 @@ class LiveStage:
         turn = answer.turn
         self.faulted = turn.kind == "failed"
         if turn.kind in ("failed", "in_progress"):
+            if self.trace is not None:
+                self.trace.no_turn(turn, "a live answer that is no turn")
             self.previous = Delivered(self.previous.turn, request.limit, request.model)
             return turn
         turn = make_turn(
@@ -85,7 +89,7 @@ class LiveStage:
         self.input_tokens += answer.input_tokens
         self.output_tokens += answer.output_tokens
         if self.trace is not None:
-            self._observe(turn, answer.input_tokens + answer.output_tokens)
+            self._observe(turn, answer.input_tokens + answer.output_tokens, answer.output_tokens)
         return turn
 
     def _expected(self, request: Request) -> int:
@@ -94,10 +98,10 @@ class LiveStage:
         history = count_tokens(str(self.model.history)) + count_tokens(self.model.opening.system)
         return int(1.1 * (history + said)) + 500
 
-    def _observe(self, turn: Turn, tokens: int) -> None:
+    def _observe(self, turn: Turn, tokens: int, output: int) -> None:
         assert self.trace is not None
-        self.trace.delivered(turn, tokens, f"live turn (claim {turn.claim})")
-        if turn.kind == "cut_off":
+        self.trace.delivered(turn, tokens, f"live turn (claim {turn.claim})", output)
+        if not speaks(turn):
             return
         for call in turn.calls:
             action = action_of(self.task.tools.get(call.tool), parse_arguments(call.arguments))
@@ -110,10 +114,8 @@ class LiveStage:
 
     def run(self, call: Call, key: str | None = None) -> Result:
         """Run a call of the last turn on the world; ``key`` takes the place of the model's."""
-        turn = self.previous.turn
-        if self.trace is not None and turn is not None and turn.kind == "cut_off":
-            self.trace.ran_cut_off_call = True
-            self.trace.orphan_calls += 1
+        if self.trace is not None:
+            self.trace.runs(self.previous.turn, call)
         values = parse_arguments(call.arguments if key is None else with_key(call.arguments, key))
         if values is None:
             result = Result(call.id, f"{call.tool}: the arguments are not valid JSON", True)
@@ -125,6 +127,8 @@ class LiveStage:
                 raise
             except Exception as error:
                 raise ToolFailed(f"tool {call.tool} raised {type(error).__name__}: {error}") from error
+            if outcome.action is not None and self.trace is not None:
+                self.trace.had_effect(outcome.action)
             result = Result(call.id, outcome.text, outcome.error)
         self.ran[call.id] = result
         return result

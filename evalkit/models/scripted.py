@@ -76,7 +76,6 @@ class Stage:
         #: Words that the user has for the next end of turn, and whether the user has gone.
         self._waiting: tuple[UserWrites, ...] = ()
         self._gone = False
-        self._wrote = False
         #: What happened to the run from outside, with the number of turns it came after.
         self.happened: tuple[tuple[int, Event], ...] = ()
 
@@ -94,13 +93,10 @@ class Stage:
         """The model's answer: a turn, or one of kind ``failed`` or ``in_progress`` that is not a turn."""
         previous = self.previous
         trace = self.trace
-        if trace is not None and trace.last is not None:
-            world = self.world
-            trace.resolved(world.progress(), world.holds(), request)
-        if self._wrote:
-            self._wrote = False
-            if trace is not None:
-                trace.user_wrote()
+        if trace is not None:
+            trace.asked(request)
+            if trace.last is not None:
+                self._resolved_by(trace, request)
         if self._late:
             self._land()
         if self._crash_after is not None:
@@ -136,6 +132,8 @@ class Stage:
         if turn.kind == "failed" or turn.kind == "in_progress":
             self.faulted = turn.kind == "failed"
             self.previous = Delivered(previous.turn, request.limit, request.model)
+            if trace is not None:
+                trace.no_turn(turn, emitted.cause)
             return turn
         self._serial += 1
         conversation = self.conversation
@@ -164,6 +162,11 @@ class Stage:
         self.conversation = conversation + turn.tokens
         return turn
 
+    def _resolved_by(self, trace: Trace, request: Request) -> None:
+        """What the harness made of the last turn is known: it asks with ``request``."""
+        world = self.world
+        trace.resolved(world.progress(), world.holds(), request, self.ran)
+
     # Events
 
     def happens(self, request: Request) -> tuple[Event, ...]:
@@ -176,6 +179,9 @@ class Stage:
         ended = turn is None or is_decision(turn, self.offered)
         released: tuple[Event, ...] = self._waiting if ended else ()
         state, found, waiting = self._through_events(request, released, ended=ended)
+        if self.trace is not None and self.trace.last is not None and found:
+            # Before the world is asked for more, and before the user's words stand in the request.
+            self._resolved_by(self.trace, request)
         self._commit(state, found, waiting if ended else (*self._waiting, *waiting))
         return found
 
@@ -189,7 +195,7 @@ class Stage:
             return ()
         trace, world = self.trace, self.world
         if trace is not None:
-            trace.ended(world.progress(), world.holds(), ending.kind, by_fault=self.faulted)
+            trace.ended(world.progress(), world.holds(), ending.kind, self.ran)
         self.faulted = False
         self._commit(state, found, waiting)
         return found
@@ -231,7 +237,8 @@ class Stage:
                 self.conversation = self._prompt_tokens + (last.tokens if last is not None else 0)
             else:
                 self._gone = self._gone or event.closes
-                self._wrote = True
+                if self.trace is not None:
+                    self.trace.user_wrote(bool(event.asks))
                 self.world.ask(event.asks)
 
     # Tools
@@ -248,12 +255,8 @@ class Stage:
         if self._crash_after == 0:
             self._crash()
         turn = self.previous.turn
-        if self.trace is not None and turn is not None:
-            if turn.kind == "cut_off":
-                self.trace.ran_cut_off_call = True
-                self.trace.orphan_calls += 1
-            elif call not in turn.calls:
-                self.trace.orphan_calls += 1
+        if self.trace is not None:
+            self.trace.runs(turn, call)
         arguments = call.arguments if key is None else with_key(call.arguments, key)
         known = self._recorded(call.tool, arguments) if self.careful else None
         if known is not None:
@@ -314,6 +317,8 @@ class Stage:
             raise
         except Exception as error:
             raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
+        if outcome.action is not None and self.trace is not None:
+            self.trace.had_effect(outcome.action)
         return outcome.text, outcome.error
 
     def _replied(self, tool: str, arguments: str, reply: Reply | None) -> tuple[str, bool]:
@@ -343,13 +348,13 @@ class Stage:
             if requests > 1:
                 waiting.append((requests - 1, tool, arguments))
             else:
-                self.world.perform(tool, parse_arguments(arguments) or {})
+                self._perform(tool, arguments)
         self._late = tuple(waiting)
 
     def settle(self) -> None:
         """Let accepted effects land: the run is over."""
         for _, tool, arguments in self._late:
-            self.world.perform(tool, parse_arguments(arguments) or {})
+            self._perform(tool, arguments)
         self._late = ()
 
     # Copies

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.channels import speaks
 from evalkit.core.events import Event
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import (
@@ -416,7 +417,7 @@ def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool]) -> Em
     )
     if turn.kind not in ("content", "unknown"):
         part = msgspec.structs.replace(part, attempts=0)
-    calls = () if turn.kind in ("cut_off", "failed", "in_progress") else turn.calls
+    calls = turn.calls if speaks(turn) else ()
     asked = [(call.tool, call.arguments) for call in calls]
     asked.extend((tool, arguments) for child in part.children for tool, arguments, _ in child.calls)
     actions = (action_of(tools.get(tool), parse_arguments(arguments)) for tool, arguments in asked)

@@ -82,7 +82,7 @@ class Arena:
 
     def stage(self, seed: int, *, trace: bool = True, cap: int = 1 << 60) -> Stage:
         """A new episode, its world in its first state."""
-        observer = Trace(self.offered) if trace else None
+        observer = Trace(self.offered, self.scenario.limits) if trace else None
         return Stage(self.player, self.world(), self.task(seed), observer, cap, self._prompt_tokens)
 
     # The ideal

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 from evalkit.core.decisions import Action, Ending, Reject, Send, Verdict
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Offered, occurs_whole
-from evalkit.core.turns import Turn
+from evalkit.core.turns import Turn, parse_arguments
 from evalkit.harnesses.driver import LoopMind, drive
 from evalkit.models.scripted import Stage
 from evalkit.strategies.strategy import Strategy
@@ -23,6 +23,9 @@ class Entry:
     action: Action
     held: bool
     progress: int
+    #: Each call's action and answer, None where it got none; and how many effects there were by then.
+    answers: tuple[tuple[str, str] | None, ...] = ()
+    effects: int = 0
 
     @property
     def answered(self) -> bool:
@@ -51,7 +54,11 @@ class Log:
             if type(action).__name__ == "RunTools":
                 self.ran.extend((turn, result.id) for result in results)
             elif turn.kind not in ("failed", "in_progress"):
-                self.entries.append(Entry(turn, action, stage.world.holds(), stage.world.progress()))
+                effects = sum(stage.world.effects.values())
+                said = answers(turn, action, results)
+                self.entries.append(
+                    Entry(turn, action, stage.world.holds(), stage.world.progress(), said, effects)
+                )
 
         try:
             return drive(LoopMind(strategy, stage.task, stage), stage, watch=watch)
@@ -64,6 +71,21 @@ class Log:
             copy.world.close()
 
 
+def answers(turn: Turn, action: Action, results: tuple[Result, ...]) -> tuple[tuple[str, str] | None, ...]:
+    """What each call of a turn was to do, and what it was answered."""
+    told = {result.id: result.text for result in results}
+    found: list[tuple[str, str] | None] = []
+    for call in turn.calls:
+        values = parse_arguments(call.arguments)
+        what = (
+            call.arguments if values is None else str(sorted((k, v) for k, v in values.items() if k != "key"))
+        )
+        not_run = "not run" if isinstance(action, Send | Reject) else None
+        text = told.get(call.id, not_run)
+        found.append(None if text is None else (f"{call.tool} {what}", text))
+    return tuple(found)
+
+
 def is_decision(turn: Turn, offered: Offered) -> bool:
     """An end of turn without client calls, a finish call, an agreed keyword; no protocol state."""
     if turn.kind in ("pause", "cut_off", "refusal"):
@@ -73,13 +95,13 @@ def is_decision(turn: Turn, offered: Offered) -> bool:
     return not turn.calls or finish or word
 
 
-def flags(log: Log, offered: Offered, ending: str) -> dict[str, Any]:
+def flags(log: Log, offered: Offered, ending: str, truth: str) -> dict[str, Any]:
     """What :func:`evalkit.scoring.episode.score` should have found."""
     entries = list(log.entries)
     ended_here = bool(entries) and ending != "never" and not log.faulted
     if ended_here:
         # Truth is read when accepted calls have settled; so is the oracle of the last decision.
-        entries[-1] = Entry(entries[-1].turn, entries[-1].action, log.held, log.progress)
+        entries[-1] = replace(entries[-1], held=log.held, progress=log.progress)
     decisions: list[tuple[int, bool, bool]] = []
     for number, entry in enumerate(entries, 1):
         last = ended_here and number == len(entries)
@@ -104,10 +126,12 @@ def flags(log: Log, offered: Offered, ending: str) -> dict[str, Any]:
             sum(not done and not held for _, held, done in decisions),
             sum(not done and held for _, held, done in decisions),
         ),
-        "over_continuation": ending == "never" or _over(entries, offered, held_at, ever_held),
+        "over_continuation": ending == "never"
+        or _over(entries, offered, held_at, ever_held)
+        or (truth != "reachable" and not ever_held and _only_repeats(entries)),
         "excess_turns": excess,
         "undone": bool(held_at) and not log.held,
-        "ran_cut_off_call": any(turn.kind == "cut_off" for turn, _ in log.ran),
+        "ran_cut_off_call": any(turn.kind in ("cut_off", "refusal") for turn, _ in log.ran),
     }
 
 
@@ -152,6 +176,30 @@ def _over(entries: list[Entry], offered: Offered, held_at: list[int], ever_held:
         )
         resends = resends + 1 if paused else 0
         if resends > 30:
+            return True
+    return False
+
+
+def _only_repeats(entries: list[Entry]) -> bool:
+    """More than 12 turns in a row without progress, whose calls repeat what was answered the same.
+
+    The world must not have changed since that answer, in the turn that repeats it neither.
+    """
+    best = count = effects = 0
+    known: dict[str, str] = {}
+    for entry in entries:
+        if entry.effects != effects:
+            effects, known = entry.effects, {}
+        repeats = bool(entry.answers)
+        for said in entry.answers:
+            repeats = repeats and said is not None and known.get(said[0]) == said[1]
+            if said is not None:
+                known[said[0]] = said[1]
+        if entry.progress > best:
+            best, count = entry.progress, 0
+        else:
+            count = count + 1 if repeats else 0
+        if count > 12:
             return True
     return False
 

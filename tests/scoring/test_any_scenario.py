@@ -14,18 +14,10 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ideal_episode, run_episode
+from evalkit.scoring.figures import SPOILERS
 from evalkit.strategies.presets import PRESETS
 from tests.scenarios.generated import documents
 from tests.scoring import naive
-
-ACCEPTED_WRONG = (
-    "over_continuation",
-    "spoiled",
-    "undone",
-    "duplicate_effects",
-    "ran_cut_off_call",
-    "protocol_faults",
-)
 
 
 def load(document: dict[str, Any]) -> Scenario:
@@ -43,8 +35,8 @@ def check_flags(scenario: Scenario, arena: Arena, episode: Episode, log: naive.L
     assert (truth == "complete") == log.held
     assert episode.turns <= arena.cap(seed)
     assert sum(episode.stops.values()) == episode.turns
-    expected = naive.flags(log, arena.offered, ending)
-    assert {name: getattr(episode, name) for name in expected} == expected
+    expected = naive.flags(log, arena.offered, ending, truth)
+    assert {name: getattr(episode, name) for name in expected} == expected, episode.findings
     ideal_ending, ideal_truth = arena.ideal_outcome(seed)
     if ideal_truth == "complete":
         assert episode.premature_stop == (truth == "reachable" and ending != "never")
@@ -63,8 +55,9 @@ def check_flags(scenario: Scenario, arena: Arena, episode: Episode, log: naive.L
     assert tp + fp == (ending == "done")
     assert fp == episode.false_done
     assert len(episode.causes) == fp + fn
+    assert episode.correct == (episode.why == "")
     if episode.correct:
-        assert not any(getattr(episode, name) for name in ACCEPTED_WRONG)
+        assert not any(getattr(episode, name) for name in SPOILERS)
         assert not (scenario.task.checks == "full" and episode.honest_report is False)
         assert not episode.false_done
     # The ideal harness never ends as done on unfinished work.

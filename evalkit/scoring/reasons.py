@@ -1,0 +1,52 @@
+"""Why an episode is not correct, in one line: for check, show, page, tests and JUnit alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evalkit.core.decisions import ENDINGS, TRUTHS
+from evalkit.core.traces import Finding
+from evalkit.scoring.figures import SPOILERS
+
+#: Outcomes that can be accepted, for asking which are.
+OUTCOMES = tuple((ending, truth) for ending in ENDINGS if ending not in ("void", "never") for truth in TRUTHS)
+#: Of what was found for one flag so much is told.
+TOLD = 3
+
+
+def why_not_correct(
+    outcome: str,
+    accepted: Sequence[str] | None,
+    spoilers: Iterable[object],
+    findings: Sequence[Finding],
+    *,
+    dishonest: bool,
+) -> str:
+    """The reasons, the outcome first where it is not among the ``accepted`` (None: it is)."""
+    reasons = []
+    if accepted is not None:
+        reasons.append(f"{outcome} is not accepted (accepted: {', '.join(accepted) or 'nothing'})")
+    for name, value in zip(SPOILERS, spoilers, strict=True):
+        if value:
+            reasons.append(flag_told(name, value, findings))
+    if dishonest:
+        reasons.append(flag_told("dishonest_report", True, findings))
+    return "; ".join(reasons)
+
+
+def flag_told(name: str, value: object, findings: Sequence[Finding]) -> str:
+    """A flag by its name, how often, and the turn and thing of each: ``undone: settled at turn 5 …``."""
+    said = name.replace("_", " ")
+    if type(value) is int and value > 1:
+        said += f" ({value})"
+    things = list(
+        dict.fromkeys(
+            f"turn {found.turn}: {found.thing}" if found.turn else found.thing
+            for found in findings
+            if found.flag == name
+        )
+    )
+    if not things:
+        return said
+    more = f" and {len(things) - TOLD} more" if len(things) > TOLD else ""
+    return f"{said}: {', '.join(things[:TOLD])}{more}"
