@@ -23,18 +23,28 @@ from evalkit.runs.store import Store
     show_default=True,
     help="Episodes whose transcripts are written; of the rest the page names the command.",
 )
+@click.option("--png", is_flag=True, help="Write the charts as PNG as well.")
+@click.option("--pdf", is_flag=True, help="Write the charts as PDF as well.")
+@click.option(
+    "--single-file", is_flag=True, help="Also write report.html: the whole page in one file to send."
+)
 @click.option(
     "--otel", is_flag=True, help="Also send the episodes as OpenTelemetry spans and metrics (OTLP)."
 )
-def command(run: str, charts: bool, transcripts: int, otel: bool) -> None:
+def command(
+    run: str, charts: bool, transcripts: int, png: bool, pdf: bool, single_file: bool, otel: bool
+) -> None:
     """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
     from evalkit.reports.table import print_table
     from evalkit.reports.write import write_report
 
     started, busy = time.perf_counter(), _cpu()
+    kinds = ("svg", *(kind for kind, asked in (("png", png), ("pdf", pdf)) if asked))
     with one_line_errors():
         store = open_run(run)
-        summary, notes = write_report(store, charts=charts, transcripts=transcripts)
+        summary, notes = write_report(
+            store, charts=charts, transcripts=transcripts, kinds=kinds, single=single_file
+        )
         if otel:
             notes.append(_sent(store))
         episodes = store.count()

@@ -81,6 +81,9 @@ from evalkit.wire.answers import TITLES
 )
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout and nothing else.")
 @click.option("--charts/--no-charts", default=True, help="Draw the charts.")
+@click.option(
+    "--single-file", is_flag=True, help="Also write report.html: the whole page in one file to send."
+)
 def command(
     suites: tuple[str, ...],
     strategies: tuple[str, ...],
@@ -95,6 +98,7 @@ def command(
     resume: str | None,
     as_json: bool,
     charts: bool,
+    single_file: bool,
     **over: Any,
 ) -> None:
     """Run SUITEs (YAML files, folders or families; without one, the shipped library) and report.
@@ -134,10 +138,10 @@ def command(
                 if plan.recipe.medium.alone:
                     workers, engine = 1, find_engine("local", 1)
                 run_plan(plan, store, workers or default_workers(), progress, engine)
-            _report(store, notes, as_json=as_json, charts=charts)
+            _report(store, notes, as_json=as_json, charts=charts, single=single_file)
         except LimitReached as error:
             click.echo(f"evalkit: stopped at {error}; {go_on}", err=True)
-            _report(store, notes, as_json=as_json, charts=charts)
+            _report(store, notes, as_json=as_json, charts=charts, single=single_file)
             raise click.exceptions.Exit(1) from None
         except (EngineError, StoreLost) as error:
             raise UsageProblem(f"{error}; {go_on}") from None
@@ -190,11 +194,11 @@ def _resumed(name: str, *, quiet: bool) -> tuple[Plan, Store]:
     return plan, store
 
 
-def _report(store: Store, notes: list[str], *, as_json: bool, charts: bool) -> None:
+def _report(store: Store, notes: list[str], *, as_json: bool, charts: bool, single: bool) -> None:
     from evalkit.reports.table import print_table
     from evalkit.reports.write import summary_text, write_report
 
-    summary, more = write_report(store, charts=charts)
+    summary, more = write_report(store, charts=charts, single=single)
     store.close()
     if as_json:
         click.echo(summary_text(summary), nl=False)

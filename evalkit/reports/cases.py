@@ -56,8 +56,20 @@ def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
         query
     ):
         first = tuple(sorted(map(int, seeds.split(","))))[:SEEDS_NAMED]
-        cause = causes.rsplit("\n", 1)[-1]
+        cause = "; ".join(dict.fromkeys(causes.split("\n")))
         yield Case(scenario, contender, cell, first, episodes, outcome, native, bits, turns, cause, note)
+
+
+def telling_first(found: list[Case], contenders: int) -> list[Case]:
+    """The cases in an order for readers: scenarios first that tell contenders apart, best where half fail.
+
+    What all fail, and what one fails by a slip, comes after; the cases of a scenario stay together.
+    """
+    failing: dict[int, set[int]] = {}
+    for case in found:
+        failing.setdefault(case.scenario, set()).add(case.contender)
+    apart = {scenario: len(who) * (contenders - len(who)) for scenario, who in failing.items()}
+    return sorted(found, key=lambda case: (-apart[case.scenario], case.scenario))
 
 
 def headline_contenders(store: Store) -> set[int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import shutil
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +17,7 @@ from evalkit.core.prices import INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION
 from evalkit.core.tasks import CHECKLIST_TOOL
 from evalkit.harnesses.driver import RECORDED
 from evalkit.reports.answer import answer, caveats, facts, meaning, prevents
-from evalkit.reports.cases import Case, cases, headline_contenders, voids
+from evalkit.reports.cases import Case, cases, headline_contenders, telling_first, voids
 from evalkit.reports.chart_tables import chart_table
 from evalkit.reports.charts import Chart
 from evalkit.reports.figures import RATE_MEANINGS, RATE_NAMES, Row, percent
@@ -32,6 +34,7 @@ from evalkit.runs.plan import LOOP, Contender
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import MARKS
 from evalkit.stats.records import contender_names
+from evalkit.strategies.presets import PRESETS, Preset
 
 #: Transcripts stay in the page up to so many bytes; beyond, all of them lie in files beside it.
 EMBEDDED = 2_500_000
@@ -40,45 +43,82 @@ CASES = 20_000
 #: Episodes whose transcripts are written, unless told otherwise.
 TRANSCRIPTS = 6_000
 FOLDER = "transcripts"
+#: The one file to send, and the most bytes that it may have.
+SINGLE_FILE, SINGLE = "report.html", 4_900_000
 
 
 def write_page(
-    store: Store, summary: Row, charts: Sequence[Chart], *, workers: int = 1, transcripts: int = TRANSCRIPTS
+    store: Store,
+    summary: Row,
+    charts: Sequence[Chart],
+    *,
+    workers: int = 1,
+    transcripts: int = TRANSCRIPTS,
+    single: bool = False,
 ) -> Path:
     """Write ``index.html`` of a run, and ``transcripts/`` where it is large; the page's place.
 
     ``transcripts`` is the number of episodes whose transcripts may be written; of what is beyond, the page
-    names the command that shows it.
+    names the command that shows it. ``single``: also ``report.html``, the whole page in one file.
     """
     headline = headline_contenders(store)
-    found = list(cases(store, headline))
+    found = telling_first(list(cases(store, headline)), len(headline))
     wanted = wanted_scenes(found, len(headline), transcripts)
     beside = store.folder / FOLDER
     shutil.rmtree(beside, ignore_errors=True)
     places = {scenario: place for place, scenario in enumerate(dict.fromkeys(c.scenario for c in found))}
-    shown = _Scenes(beside, places)
+    shown = _Scenes(beside, places, keep=single)
     for scene in scenes(store, wanted, headline, workers):
         shown.add(scene)
-    page = shown.embedded
-    listed: list[Any] | None = [*_packed(found, places, data := _data(store, found, places))]
+    listed = [*_packed(found, places, data := _data(store, found, places))]
+    if single:
+        _write_single(store, summary, charts, data, listed, shown.kept)
     data["files"] = sorted(shown.files)
+    data["cases"] = listed
     if len(found) > CASES:
         beside.mkdir(exist_ok=True)
         _write_js(beside / "cases.js", f"evalkitCases({_json(listed)})")
-        listed = None
-    data["cases"] = listed
+        data["cases"] = None
     place = store.folder / "index.html"
-    place.write_text(_render(store, summary, charts, _json(data), page), encoding="utf-8")
+    place.write_text(_render(store, summary, charts, _json(data), shown.embedded), encoding="utf-8")
     return place
+
+
+def _write_single(
+    store: Store,
+    summary: Row,
+    charts: Sequence[Chart],
+    data: Row,
+    listed: list[Any],
+    kept: list[tuple[int, str]],
+) -> None:
+    """``report.html``: all of it in one file to send, transcripts compressed; what is too much is left out.
+
+    The first transcripts are those that tell strategies apart, so the last ones go.
+    """
+    data = {**data, "files": [], "cases": None}
+    room = SINGLE - len(_render(store, summary, charts, _json(data), "{}", packed="-").encode())
+    while True:
+        held = ",".join(f'"{place}":{text}' for place, text in kept)
+        content = f'{{"cases":{_json(listed)},"scenes":{{{held}}}}}'
+        packed = b64encode(gzip.compress(content.encode(), mtime=0)).decode()
+        if len(packed) <= room or not kept:
+            break
+        kept = kept[: min(len(kept) - 1, int(len(kept) * room / len(packed)))]
+    page = _render(store, summary, charts, _json(data), "{}", packed=packed)
+    (store.folder / SINGLE_FILE).write_text(page, encoding="utf-8")
 
 
 class _Scenes:
     """Collects scenes for the page; moves all to files once they are too much for it."""
 
-    def __init__(self, folder: Path, places: dict[int, int]) -> None:
+    def __init__(self, folder: Path, places: dict[int, int], *, keep: bool = False) -> None:
         self.folder = folder
         self.places = places
         self.files: list[int] = []
+        #: All of them in order, where one file is to hold them.
+        self.kept: list[tuple[int, str]] = []
+        self._keep = keep
         self._held: dict[int, str] = {}
         self._size = 0
 
@@ -86,6 +126,8 @@ class _Scenes:
         """Take one scene."""
         place = self.places[scene.scenario]
         text = _json(scene)
+        if self._keep:
+            self.kept.append((place, text))
         if self.files:
             self._to_file(place, text)
             return
@@ -163,7 +205,9 @@ def _packed(found: Iterable[Case], places: dict[int, int], data: dict[str, Any])
         ]
 
 
-def _render(store: Store, summary: Row, charts: Sequence[Chart], data: str, page: str) -> str:
+def _render(
+    store: Store, summary: Row, charts: Sequence[Chart], data: str, page: str, packed: str = ""
+) -> str:
     from jinja2 import Environment, PackageLoader
 
     by_name = {chart.name: chart for chart in charts}
@@ -199,9 +243,19 @@ def _render(store: Store, summary: Row, charts: Sequence[Chart], data: str, page
         meanings={RATE_NAMES[name]: RATE_MEANINGS[name] for name in RATE_NAMES},
         prices=(INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION),
         verifiers=list(_verifiers(store.recipe.strategies)),
+        strategies=list(_strategies(store)),
         data=data,
         scenes=page,
+        packed=packed,
     )
+
+
+def _strategies(store: Store) -> Iterator[tuple[str, Preset | None]]:
+    """The contenders of the main tables, with what is known of those that are presets."""
+    headline = headline_contenders(store)
+    for place, name in enumerate(contender_names(store)):
+        if place in headline:
+            yield name, PRESETS.get(store.recipe.contenders[place].strategy)
 
 
 def _heats() -> list[str]:

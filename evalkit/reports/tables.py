@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -27,12 +28,21 @@ from evalkit.stats.ranking import is_swept
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What a cell shows, what it is sorted by, and what it says when pointed at."""
+    """What a cell shows, what it is sorted by, what it says when pointed at.
+
+    ``link`` is the place in the page that it leads to: the episodes that it counts.
+    """
 
     text: str
     sort: str = ""
     title: str = ""
     css: str = ""
+    link: str = ""
+
+
+def failures(**wanted: str) -> str:
+    """The place in the page that lists episodes, by strategy, family, checks, fault, words."""
+    return "failures?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in wanted.items())
 
 
 HEADS: tuple[Cell, ...] = (
@@ -51,12 +61,17 @@ def comparison_row(row: Row) -> list[Cell]:
     """A strategy's line in the comparison."""
     rates = ["correct", *(name for name in RATE_NAMES if name != "correct")]
     cells = [Cell(label(row))]
+    checks = {} if row["checks"] == "all" else {"checks": row["checks"]}
     for name in rates:
         cell = row[name]
         title = ""
         if name == "premature_stop" and cell["count"]:
             title = f"{cell['silent']} silent, {cell['declared']} declared"
-        cells.append(Cell(rate(cell), _sort(cell["scenario_rate"]), title))
+        # What is counted as correct is not in the list; what it leads to is the rest.
+        counted = cell["base"] - cell["count"] if name == "correct" else cell["count"]
+        fault = {} if name == "correct" else {"fault": RATE_NAMES[name]}
+        link = failures(strategy=label(row), **checks, **fault) if counted else ""
+        cells.append(Cell(rate(cell), _sort(cell["scenario_rate"]), title, link=link))
     for value in (row["precision"], row["recall"]):
         cells.append(Cell(share(value), _sort(value)))
     for value in (row["turns"], row["tokens"], row["per_correct"]["tokens"]):
@@ -130,19 +145,20 @@ def causes_table(summary: Row, most: int = 25) -> dict[str, Any]:
     return {
         "names": order,
         "moves": [
-            {"move": move, "cells": [_cause(found.get(name, (0, 0))) for name in order]}
+            {"move": move, "cells": [_cause(found.get(name, (0, 0)), move, name) for name in order]}
             for move, found in shown
         ],
     }
 
 
-def _cause(counts: tuple[int, int]) -> Cell:
+def _cause(counts: tuple[int, int], move: str, name: str) -> Cell:
     called, missed = counts
     if not called and not missed:
         return Cell("")
     title = f"{called} called done that were not; {missed} times finished work was not closed here"
+    link = "" if move.endswith(" other moves") else failures(strategy=name, words=f'"{move}"')
     text = f"{called}" if not missed else f"{called or ''} + {missed}" if called else f"+ {missed}"
-    return Cell(text, title=title, css="wrong" if called else "late")
+    return Cell(text, title=title, css="wrong" if called else "late", link=link)
 
 
 def twins_table(summary: Row) -> dict[str, Any]:

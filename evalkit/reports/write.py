@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from evalkit.containment.workers import LOST, Workers, can_fork
-from evalkit.reports.charts import Chart, ChartsMissing, draw_charts
+from evalkit.reports.charts import KINDS, Chart, ChartsMissing, draw_charts
 from evalkit.reports.episodes_csv import write_episodes
-from evalkit.reports.html import TRANSCRIPTS, write_page
+from evalkit.reports.html import SINGLE_FILE, TRANSCRIPTS, write_page
 from evalkit.reports.markdown import report_markdown
 from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
@@ -29,11 +29,17 @@ def summary_text(summary: dict[str, Any]) -> str:
 
 
 def write_report(
-    store: Store, *, charts: bool = True, transcripts: int = TRANSCRIPTS
+    store: Store,
+    *,
+    charts: bool = True,
+    transcripts: int = TRANSCRIPTS,
+    kinds: tuple[str, ...] = KINDS[:1],
+    single: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the report of a run into its folder; the summary, and notes on what was left out.
 
-    ``transcripts`` is the number of episodes whose transcripts go into the page.
+    ``transcripts`` is the number of episodes whose transcripts go into the page, ``kinds`` the forms in which
+    charts are written (SVG, and what is asked for), ``single`` whether there is also one file to send.
     """
     # The table of a large run is written beside the rest of the work.
     beside = Workers(1, _write_table)
@@ -42,7 +48,7 @@ def write_report(
     try:
         if not large:
             write_episodes(store, store.folder / TABLE)
-        summary, notes = _write_rest(store, charts, transcripts)
+        summary, notes = _write_rest(store, charts, kinds, transcripts, single)
         if LOST in (result for _, result in table):
             write_episodes(store, store.folder / TABLE)
     finally:
@@ -50,7 +56,9 @@ def write_report(
     return summary, notes
 
 
-def _write_rest(store: Store, charts: bool, transcripts: int) -> tuple[dict[str, Any], list[str]]:
+def _write_rest(
+    store: Store, charts: bool, kinds: tuple[str, ...], transcripts: int, single: bool
+) -> tuple[dict[str, Any], list[str]]:
     summary = summarize(store)
     notes = [*_raised(store)]
     (store.folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
@@ -59,10 +67,13 @@ def _write_rest(store: Store, charts: bool, transcripts: int) -> tuple[dict[str,
     workers = default_workers()
     if charts:
         try:
-            drawn = draw_charts(summary, store.folder / "charts", workers)
+            drawn = draw_charts(summary, store.folder / "charts", workers, kinds)
         except ChartsMissing as error:
             notes.append(str(error))
-    write_page(store, summary, drawn, workers=workers, transcripts=transcripts)
+    write_page(store, summary, drawn, workers=workers, transcripts=transcripts, single=single)
+    if single:
+        file = store.folder / SINGLE_FILE
+        notes.append(f"one file to send: {file} ({file.stat().st_size / 1e6:.1f} MB)")
     return summary, notes
 
 

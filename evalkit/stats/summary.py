@@ -207,17 +207,20 @@ def _rate(
     return row
 
 
-def _outcomes(parts: list[tuple[str, int, int]]) -> Row:
-    """Each outcome's episodes, and its scenarios: seeds averaged within each."""
-    scale = lcm(*(size for _, size, _ in parts))
+def _outcomes(parts: list[tuple[str, int, int, int]]) -> Row:
+    """Each outcome's episodes, its scenarios (seeds averaged within each), and those of them correct."""
+    scale = lcm(*(size for _, size, _, _ in parts))
     episodes: Counts = {}
     shares: Counts = {}
-    for outcome, size, counted in parts:
+    right: Counts = {}
+    for outcome, size, counted, correct in parts:
         episodes[outcome] = episodes.get(outcome, 0) + counted
         shares[outcome] = shares.get(outcome, 0) + counted * (scale // size)
+        right[outcome] = right.get(outcome, 0) + correct * (scale // size)
     return {
         "outcomes": dict(sorted(episodes.items())),
         "scenario_outcomes": {name: share / scale for name, share in sorted(shares.items())},
+        "correct_outcomes": {name: share / scale for name, share in sorted(right.items()) if share},
     }
 
 

@@ -48,7 +48,8 @@ def make_tally(store: Store) -> None:
     )
     base.execute(
         "create temp table outcome_tally as select contender, scenario, ending || '/' || truth as outcome, "
-        "count(*) as episodes from episode where counted group by contender, scenario, ending, truth"
+        "count(*) as episodes, sum(correct) as correct from episode where counted "
+        "group by contender, scenario, ending, truth"
     )
 
 
@@ -65,17 +66,21 @@ def counts_by_key(store: Store) -> dict[Key, Counts]:
     }
 
 
-def outcomes_by_key(store: Store) -> dict[Key, list[tuple[str, int, int]]]:
-    """(outcome, episodes of a scenario, how many had that outcome, over the scenarios with so many)."""
+def outcomes_by_key(store: Store) -> dict[Key, list[tuple[str, int, int, int]]]:
+    """(outcome, episodes of a scenario, how many had that outcome, how many of these were correct).
+
+    Added up over the scenarios with so many episodes.
+    """
     query = (
-        "select contender, family, checks, outcome, whole.episodes, sum(part.episodes) "
+        "select contender, family, checks, outcome, whole.episodes, sum(part.episodes), sum(part.correct) "
         "from outcome_tally part join tally whole using (contender, scenario) "
         "group by contender, family, checks, outcome, whole.episodes "
         "order by contender, family, checks, outcome, whole.episodes"
     )
-    found: dict[Key, list[tuple[str, int, int]]] = {}
-    for contender, family, checks, outcome, size, count in store.rows(query):
-        found.setdefault((contender, family, checks), []).append((outcome, size, count))
+    found: dict[Key, list[tuple[str, int, int, int]]] = {}
+    for contender, family, checks, *values in store.rows(query):
+        outcome, size, count, correct = values
+        found.setdefault((contender, family, checks), []).append((outcome, size, count, correct))
     return found
 
 

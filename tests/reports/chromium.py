@@ -136,6 +136,17 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyDown", **parts)
         self.send("Input.dispatchKeyEvent", type="keyUp", **parts)
 
+    def click(self, selector: str) -> None:
+        """Click with the mouse in the middle of the first element of a selector."""
+        found = f"document.querySelector({selector!r})"
+        x, y = self.run(
+            f"(e => {{ e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
+            "const r = e.getBoundingClientRect(); return [r.left + r.width / 2, r.top + r.height / 2]; })"
+            f"({found})"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
     def size(self, width: int, height: int, *, mobile: bool = False) -> None:
         """Make the page so wide and high, in CSS pixels."""
         self.send(

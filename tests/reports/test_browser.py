@@ -187,6 +187,131 @@ def test_ticks_on_a_checklist_are_no_parting(opened: Browser) -> None:
     assert beside(opened, "gate")["parting"] == "Here they part: turn 6"
 
 
+def test_a_count_leads_to_its_episodes_and_the_address_keeps_the_filter(opened: Browser, page: str) -> None:
+    opened.run(
+        "[...document.querySelectorAll('#level-full table.sortable tbody tr')]"
+        ".find(r => r.cells[0].textContent === 'silence').cells[3].querySelector('a').click()"
+    )
+    opened.until("location.hash.startsWith('#failures?')")
+    # Sorted: silence has false dones; each of these rows, and no other, is one.
+    shown = rows(opened)
+    assert shown
+    assert {row[1] for row in shown} == {"silence"}
+    assert all("false done" in row[5] for row in shown)
+    choose(opened, "#filters", "fault", "premature stop")
+    address = opened.run("location.hash")
+    assert address == "#failures?strategy=silence&checks=full&fault=premature%20stop"
+    before = rows(opened)
+    opened.open(f"{page}{address}")
+    assert rows(opened) == before
+    opened.requests[:] = [url for url in opened.requests if not url.startswith(page)]
+
+
+def test_a_tile_and_a_cause_lead_to_the_list(opened: Browser) -> None:
+    opened.run(
+        "document.querySelector('#families svg a').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    )
+    opened.until("location.hash.startsWith('#failures?strategy=')")
+    assert "family=" in opened.run("location.hash")
+    opened.click("#causes td a")
+    opened.until("location.hash.includes('words=')")
+    assert rows(opened)
+
+
+def test_what_tells_strategies_apart_comes_first(opened: Browser) -> None:
+    failing: dict[str, set[str]] = {}
+    order = rows(opened)
+    for row in order:
+        failing.setdefault(row[0], set()).add(row[1])
+    apart = [len(failing[row[0]]) * (len(STRATEGIES) - len(failing[row[0]])) for row in order]
+    assert apart == sorted(apart, reverse=True)
+
+
+def test_a_transcript_opens_at_the_decision(opened: Browser) -> None:
+    opened.size(1280, 420)
+    open_case(opened, EXAMPLE, "silence")
+    opened.until("document.querySelector('#episode .decision') !== null")
+    place = opened.run(
+        "(() => { const d = document.querySelector('#episode .decision').getBoundingClientRect(),"
+        " b = document.querySelector('#episode .body').getBoundingClientRect();"
+        " return [d.top - b.top, b.height, document.querySelector('#episode .body').scrollTop]; })()"
+    )
+    assert 0 <= place[0] < place[1]
+    assert place[2] > 0
+    assert "judged done, but it was not" in text(opened, "#episode .decision")
+
+
+def test_one_file_to_send_has_all_of_it(browser: Browser, plan: Plan, tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "run", plan.recipe)
+    run_plan(plan, store, 1)
+    write_page(store, summarize(store), [], single=True)
+    store.close()
+    sent = tmp_path / "elsewhere" / "sent.html"
+    sent.parent.mkdir()
+    (tmp_path / "run" / html.SINGLE_FILE).rename(sent)
+    browser.size(1280, 900)
+    browser.open(sent.as_uri())
+    browser.until("document.querySelectorAll('#cases tbody tr').length > 0")
+    open_case(browser, EXAMPLE, "silence")
+    assert "4 of 6 endpoints are migrated" in text(browser, "#episode")
+    assert [url for url in browser.requests if url not in (sent.as_uri(), "about:blank")] == []
+    assert browser.complaints == []
+
+
+#: Words of charts that overlap each other or leave their chart; words that are turned are left to the eye.
+CROWDED = """
+[...document.querySelectorAll('svg.chart')].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  const turned = (t) => /rotate\\((?!0)-?[1-9]/.test(t.getAttribute('transform') ?? '') ||
+    /rotate\\((?!0)-?[1-9]/.test(t.parentElement.getAttribute('transform') ?? '');
+  const texts = [...svg.querySelectorAll('text')].filter((t) => t.textContent.trim() && !turned(t))
+    .map((t) => ({words: t.textContent, r: t.getBoundingClientRect()}));
+  const out = texts.filter(({r}) => r.left < box.left - 1 || r.right > box.right + 1 ||
+    r.top < box.top - 1 || r.bottom > box.bottom + 1).map(({words}) => 'outside: ' + words);
+  const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
+    && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+  const over = texts.flatMap((a, n) => texts.slice(n + 1).filter((b) => meet(a.r, b.r))
+    .map((b) => a.words + ' over ' + b.words));
+  return [...out, ...over];
+})
+"""
+#: Words of the page that stick out of the window, or out of something that hides what sticks out.
+CUT_OFF = """
+(() => {
+  const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walker.nextNode());) {
+    const parent = node.parentElement;
+    if (!node.textContent.trim()) continue;
+    if (parent.closest('script, style, svg, noscript, select, .skip, .unseen')) continue;
+    if (parent.closest('dialog:not([open]), details:not([open])')) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const r = range.getBoundingClientRect();
+    if (!r.width) continue;
+    let hider = parent;
+    const shows = (e) => !e.classList.contains('scroll') && getComputedStyle(e).overflowX === 'visible';
+    while (hider && shows(hider)) hider = hider.parentElement;
+    if (hider?.matches('.scroll, .block')) continue;
+    const whole = !hider || hider === document.documentElement || hider === document.body;
+    const edge = whole ? {left: 0, right: innerWidth} : hider.getBoundingClientRect();
+    if (r.left < edge.left - 1 || r.right > edge.right + 1) found.push(node.textContent.trim());
+  }
+  return found;
+})()
+"""
+
+
+@pytest.mark.parametrize(
+    ("width", "dark", "media"), [(1440, False, ""), (390, True, ""), (1000, False, "print")]
+)
+def test_no_words_overlap_or_are_cut_off(opened: Browser, width: int, dark: bool, media: str) -> None:
+    opened.size(width, 900, mobile=width < 500)
+    opened.media(media=media, dark=dark)
+    assert opened.run("document.querySelectorAll('svg.chart text').length") > 50
+    assert opened.run(CROWDED) == []
+    assert opened.run(CUT_OFF) == []
+
+
 def test_a_link_opens_the_same_view(opened: Browser, page: str) -> None:
     opened.open(f"{page}#case={EXAMPLE}/silence/0/acceptance")
     opened.until("document.querySelector('#parting') !== null")

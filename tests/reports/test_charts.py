@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from evalkit.reports.charts import draw_charts
-from evalkit.reports.charts.cost import pareto
+from evalkit.reports.charts import KINDS, draw_charts
+from evalkit.reports.charts.cost import _overlap, pareto, place_label
 from evalkit.reports.charts.draw import _draw
 from evalkit.reports.charts.outcomes import GROUPS, group_of
 from evalkit.reports.charts.style import GREEN, RED, readable_on, spread
 from evalkit.stats.summary import summarize
-from tests.made_runs import entry, grid
+from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     summary = summarize(
         grid(folder / "run", right, strategies=["base", "<script>alert(1)</script>"], entries=entries)
     )
-    return folder, {chart.name: chart.svg for chart in draw_charts(summary, folder / "charts")}
+    return folder, {chart.name: chart.svg for chart in draw_charts(summary, folder / "charts", kinds=KINDS)}
 
 
 def test_each_chart_in_each_form(drawn: tuple[Path, dict[str, str]]) -> None:
@@ -110,7 +110,7 @@ def test_the_same_figures_give_the_same_files(tmp_path: Path) -> None:
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         for name in ("outcomes-full", "cost-full"):
-            _draw(summary, name, tmp_path / folder)
+            _draw(summary, name, tmp_path / folder, KINDS)
         files = sorted((tmp_path / folder).iterdir())
         digests.append([(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files])
     assert digests[0] == digests[1]
@@ -132,6 +132,37 @@ def test_pareto(found: list[tuple[int, int]]) -> None:
     assert all(a[0] < b[0] and a[1] < b[1] for a, b in pairwise(line))
     for cost, value in found:
         assert any(x <= cost and y >= value for x, y in line)
+
+
+def test_pictures_that_are_not_asked_for_are_no_leftovers(tmp_path: Path) -> None:
+    summary = summarize(grid(tmp_path / "run", [[1, 0], [1, 1]], strategies=["a", "b"]))
+    draw_charts(summary, tmp_path, kinds=("svg", "png"))
+    assert list(tmp_path.glob("*.png"))
+    draw_charts(summary, tmp_path)
+    assert {file.suffix for file in tmp_path.iterdir() if file.is_file()} == {".svg"}
+
+
+@given(st.lists(st.tuples(st.floats(20, 480), st.floats(20, 280)), min_size=1, max_size=12, unique=True))
+def test_names_stand_free_beside_their_points(points: list[tuple[float, float]]) -> None:
+    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in points]
+    marks = list(taken)
+    for point in points:
+        box = place_label(point, 70, 12, taken, (500, 300))
+        assert not any(_overlap(box, other) for other in taken[len(marks) :])
+        assert box[0] >= 0
+        assert box[3] <= 300
+        taken.append(box)
+
+
+def test_what_counted_as_correct_adds_up_with_the_table(tmp_path: Path) -> None:
+    rows = [row(0, 0, 0), row(1, 1, 0, ending="escalated", truth="stuck", tp=0), row(2, 2, 0, **FALSE_DONE)]
+    found = summarize(made_run(tmp_path, recipe([entry(f"s{n}") for n in range(3)], ["a"]), rows))
+    whole = next(line for line in found["rows"] if line["checks"] == "full")
+    assert whole["correct_outcomes"] == {"done/complete": 1.0, "escalated/stuck": 1.0}
+    (tmp_path / "charts").mkdir()
+    words = "".join(ElementTree.fromstring(_draw(found, "outcomes-full", tmp_path / "charts").svg).itertext())
+    assert "2 of 3" in words
+    assert "counted as correct" in words
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=19))

@@ -15,7 +15,7 @@ from evalkit.reports.charts.cost import cost_chart
 from evalkit.reports.charts.forest import forest_chart
 from evalkit.reports.charts.heat import heat_chart
 from evalkit.reports.charts.outcomes import outcomes_chart
-from evalkit.reports.charts.style import INK, RC, TITLE
+from evalkit.reports.charts.style import INK, PAGE, RC, TITLE
 from evalkit.reports.charts.sweep import sweep_chart
 from evalkit.reports.charts.turns import turns_chart
 from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, label, levels, overall
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 #: The family that matplotlib writes, and what a page puts in its place: of like widths.
 _WRITTEN, _FAMILY = "'DejaVu Sans', sans-serif", "'DejaVu Sans', Verdana, sans-serif"
+#: The first is always written: the page is made of it.
 KINDS = ("svg", "png", "pdf")
 #: Points for an inch of the pictures.
 DPI = 150
@@ -34,30 +35,40 @@ _TITLE_LINE = 22
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """A chart as it stands in a page; ``name`` is also its file's."""
+    """A chart as it stands in a page; ``name`` is also its files', which are of these ``kinds``."""
 
     name: str
     title: str
     svg: str
+    kinds: tuple[str, ...] = KINDS[:1]
 
 
 class ChartsMissing(RuntimeError):
     """matplotlib is not installed; the message says what to do."""
 
 
-def draw_charts(summary: Row, folder: Path, workers: int = 1) -> list[Chart]:
-    """Draw all charts of a run into a folder as SVG, PNG and PDF. ChartsMissing without matplotlib."""
+def draw_charts(
+    summary: Row, folder: Path, workers: int = 1, kinds: tuple[str, ...] = KINDS[:1]
+) -> list[Chart]:
+    """Draw all charts of a run into a folder, as SVG and what else is asked for of ``KINDS``.
+
+    Forms that are not asked for are removed: they would show an earlier run. ChartsMissing without
+    matplotlib.
+    """
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise ChartsMissing("charts need matplotlib: pip install 'evalkit[report]'") from None
     folder.mkdir(parents=True, exist_ok=True)
     names = list(_wanted(summary))
+    for kind in KINDS:
+        for name in names if kind not in kinds else ():
+            (folder / f"{name}.{kind}").unlink(missing_ok=True)
     # Drawing takes longer than everything else in a report, and each chart stands alone.
-    return list(in_order(partial(_draw, summary, folder=folder), names, workers))
+    return list(in_order(partial(_draw, summary, folder=folder, kinds=kinds), names, workers))
 
 
-def _draw(summary: Row, name: str, folder: Path) -> Chart:
+def _draw(summary: Row, name: str, folder: Path, kinds: tuple[str, ...] = KINDS[:1]) -> Chart:
     import matplotlib
 
     with matplotlib.rc_context(RC):
@@ -67,19 +78,20 @@ def _draw(summary: Row, name: str, folder: Path) -> Chart:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         figure.set_facecolor("white")
-        _write(figure, folder / name)
+        _write(figure, folder / name, kinds)
     svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
-    return Chart(name, title, _for_page(svg, name, title))
+    return Chart(name, title, _for_page(svg, name, title), kinds)
 
 
-def _write(figure: Figure, place: Path) -> None:
-    """Write the three forms. By the canvases themselves: ``savefig`` would lay everything out once more."""
+def _write(figure: Figure, place: Path, kinds: tuple[str, ...]) -> None:
+    """Write the forms. By the canvases themselves: ``savefig`` would lay everything out once more."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     canvases: dict[str, Any] = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
-    for kind, canvas in canvases.items():
+    for kind in kinds:
+        canvas = canvases[kind]
         file = place.with_name(f"{place.name}.{kind}")
         figure.set_dpi(DPI)
         getattr(canvas(figure), f"print_{kind}")(file, metadata=_metadata(kind))
@@ -150,6 +162,7 @@ def _for_page(svg: str, name: str, title: str) -> str:
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(xlink:href="|url\()#', rf"\1#{name}-", svg)
+    svg = svg.replace(f'xlink:href="{PAGE}', 'href="#').replace(' target="_blank"', "")
     svg = svg.replace(INK, "currentColor").replace(f" font-family: {_WRITTEN};", "")
     svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
     svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _rounded, tag[0]), svg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, TITLE, inches, one
+from evalkit.reports.charts.style import BLUE, GREY, HEADED, INK, ORANGE, TITLE, beside, inches, one
 from evalkit.reports.figures import Row, label, p_value
 
 if TYPE_CHECKING:
@@ -40,18 +40,7 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
             zorder=3,
         )
     for column, (head, lines) in enumerate((("scenarios", counted), ("sign-flip, Holm", tested))):
-        for height, words in ((-0.95, head), *enumerate(lines)):
-            axes.annotate(
-                words,
-                (1, height),
-                xycoords=axes.get_yaxis_transform(),
-                xytext=(8 + column * (first * 72 + 6), 0),
-                textcoords="offset points",
-                va="center_baseline",
-                fontsize=9.5,
-                weight="bold" if words is head else "normal",
-                annotation_clip=False,
-            ).set_in_layout(False)
+        beside(axes, head, lines, 8 + column * (first * 72 + 6), 9.5)
     axes.axvline(0, color=INK, linewidth=1)
     axes.set_yticks(range(len(pairs)), [label(pair) for pair in pairs])
     axes.set_ylim(len(pairs) - 0.4, -0.7)
@@ -64,7 +53,7 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
         f"correct, difference from {pairs[0]['baseline']} in percentage points\n"
         "(line: what the test does not reject at 5 %, before Holm; colour: after Holm)"
     )
-    axes.set_title(title, pad=20, gid=TITLE)
+    axes.set_title(title, pad=HEADED, gid=TITLE)
     return figure
 
 

@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
-from evalkit.reports.charts.style import TITLE, one, readable_on
+from evalkit.reports.charts.style import PAGE, TITLE, one
 from evalkit.reports.figures import RATE_NAMES, Row, count, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NONE: Row = {"scenario_rate": None, "scenario_count": 0, "scenario_base": 0}
+_NOTHING = "#e8e8e8"
+#: The darkest tile is still light enough for black words (a contrast of 6 and more).
+_LIGHTEST, _DARKEST = 0.07, 0.56
 
 
 def heat_chart(summary: Row, rows: list[Row], name: str) -> Figure:
-    """A map of counts: dark is much. Blue where much is good, orange where it is bad."""
-    from matplotlib import colormaps
-    from matplotlib.colors import to_hex
+    """A map of counts with a scale: dark is much. Blue where much is good, orange where it is bad.
 
+    Each tile leads to the episodes behind it: those that are not correct, or have the fault.
+    """
     families = sorted({row["family"] for row in summary["rows"]} - {"all"})
     cells: dict[tuple[str, str], Row] = {
         (label(row), row["family"]): row[name] for row in summary["rows"] if row["checks"] == "all"
     }
     names = [label(row) for row in rows]
-    figure, axes = one(2.8 + 0.66 * len(rows), 2.0 + 0.36 * len(families))
-    colours = colormaps["Blues" if name == "correct" else "Oranges"]
-    grid = [[cells.get((strategy, family), _NONE) for strategy in names] for family in families]
-    tiles = [
-        [
-            (0.91, 0.91, 0.91, 1.0)
-            if (value := cell["scenario_rate"]) is None
-            else colours(0.04 + 0.9 * value)
-            for cell in line
-        ]
-        for line in grid
-    ]
-    axes.pcolormesh(tiles, edgecolors="white", linewidth=1.5)
-    axes.invert_yaxis()
-    for y, line in enumerate(grid):
-        for x, cell in enumerate(line):
-            known = cell["scenario_rate"] is not None
-            text = f"{count(cell['scenario_count'])}/{cell['scenario_base']}" if known else "n/a"
-            ink = readable_on(to_hex(tiles[y][x]))
-            words = axes.text(
-                x + 0.5, y + 0.5, text, ha="center", va="center_baseline", fontsize=8.5, color=ink
-            )
-            # Inside its tile by construction: the layout need not measure it.
-            words.set_in_layout(False)
+    figure, axes = one(max(6.4, 3.0 + 0.78 * len(rows)), 2.5 + 0.36 * len(families))
+    colours = _colours(name)
+    for y, family in enumerate(families):
+        for x, strategy in enumerate(names):
+            cell = cells.get((strategy, family), _NONE)
+            _tile(axes, x, y, cell, colours, _link(strategy, family, name))
+    axes.set_xlim(0, len(names))
+    axes.set_ylim(len(families), 0)
     axes.set_xticks(
         [x + 0.5 for x in range(len(names))], names, rotation=38, ha="right", rotation_mode="anchor"
     )
@@ -57,4 +45,58 @@ def heat_chart(summary: Row, rows: list[Row], name: str) -> Figure:
     for side in axes.spines.values():
         side.set_visible(False)
     axes.set_title(f"{RATE_NAMES[name].capitalize()}, scenarios by family", gid=TITLE)
+    _scale(figure, axes, colours)
     return figure
+
+
+def _colours(name: str) -> Any:
+    from matplotlib import colormaps
+    from matplotlib.colors import ListedColormap
+
+    whole = colormaps["Blues" if name == "correct" else "Oranges"]
+    return ListedColormap([whole(_LIGHTEST + (_DARKEST - _LIGHTEST) * step / 255) for step in range(256)])
+
+
+def _tile(axes: Any, x: int, y: int, cell: Row, colours: Any, link: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    value = cell["scenario_rate"]
+    known = value is not None
+    colour = colours(float(value)) if known else _NOTHING
+    linked = link if known and cell["scenario_base"] else None
+    axes.add_patch(
+        Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=1.5, url=linked)
+    ).set_in_layout(False)
+    text = f"{count(cell['scenario_count'])}/{cell['scenario_base']}" if known else "n/a"
+    words = axes.text(
+        x + 0.5, y + 0.5, text, ha="center", va="center_baseline", fontsize=9.5, color="#000000", url=linked
+    )
+    # Inside its tile by construction: the layout need not measure it.
+    words.set_in_layout(False)
+
+
+def _link(strategy: str, family: str, name: str) -> str:
+    fault = "" if name == "correct" else f"&fault={quote(RATE_NAMES[name])}"
+    return f"{PAGE}failures?strategy={quote(strategy, safe='')}&family={quote(family)}{fault}"
+
+
+def _scale(figure: Figure, axes: Any, colours: Any) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import ListedColormap, Normalize
+
+    # Few blocks: the picture is small, and no fine lines show between them.
+    blocks = ListedColormap([colours(step / 19) for step in range(20)])
+    bar = figure.colorbar(
+        ScalarMappable(Normalize(0, 100), blocks),
+        ax=axes,
+        location="bottom",
+        fraction=0.03,
+        aspect=30,
+        pad=0.02,
+        ticks=[0, 25, 50, 75, 100],
+        format="{x:.0f} %",
+        drawedges=False,
+    )
+    bar.set_label("share of the family's scenarios (grey: none counts)", fontsize=10)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=9.5)

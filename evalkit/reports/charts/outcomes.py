@@ -4,10 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import GREEN, ORANGE, PINK, RED, SKY, TITLE, YELLOW, one, readable_on
-from evalkit.reports.figures import Row, label
+from evalkit.reports.charts.style import (
+    GREEN,
+    HEADED,
+    INK,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    TITLE,
+    YELLOW,
+    beside,
+    inches,
+    one,
+    readable_on,
+)
+from evalkit.reports.figures import Row, count, label
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Outcomes are grouped: what a reader has to know first. Colour and hatch both tell them apart.
@@ -37,26 +52,28 @@ def group_of(outcome: str) -> str:
 
 
 def outcomes_chart(rows: list[Row], title: str) -> Figure:
-    """Stacked bars, best strategy on top."""
-    figure, axes = one(10.5, 1.7 + 0.34 * len(rows))
+    """Stacked bars, best strategy on top. What counted as correct is underlined and added up on the right."""
+    counted = [f"{count(row['correct']['scenario_count'])} of {row['scenarios']}" for row in rows]
+    figure, axes = one(10.5, 1.9 + 0.36 * len(rows), margin=inches([*counted, "correct"], 10) + 0.25)
     names = [label(row) for row in rows]
     left = [0.0] * len(rows)
     for group, (colour, hatch) in GROUPS.items():
-        shares = [_share(row, group) for row in rows]
+        shares = [_share(row, row["scenario_outcomes"], group) for row in rows]
         if not any(shares):
             continue
         bars = axes.barh(
             names,
             shares,
             left=left,
-            height=0.78,
+            height=0.74,
             color=colour,
             hatch=hatch,
             edgecolor="#ffffff" if hatch else colour,
             linewidth=0,
             label=group,
         )
-        for bar, share in zip(bars, shares, strict=True):
+        for y, (bar, share) in enumerate(zip(bars, shares, strict=True)):
+            _underline(axes, y, bar.get_x(), _share(rows[y], rows[y]["correct_outcomes"], group))
             if share >= 4.5:
                 axes.text(
                     bar.get_x() + share / 2,
@@ -69,18 +86,31 @@ def outcomes_chart(rows: list[Row], title: str) -> Figure:
                     bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5} if hatch else None,
                 )
         left = [before + share for before, share in zip(left, shares, strict=True)]
-    axes.invert_yaxis()
-    axes.margins(y=0.01)
+    beside(axes, "correct", counted, 8, 10)
+    axes.set_ylim(len(rows) - 0.45, -0.62)
     axes.set_xlim(0, 100)
     axes.set_xlabel("share of scenarios, %")
-    axes.set_title(title, gid=TITLE)
+    axes.set_title(title, gid=TITLE, pad=HEADED)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
+    axes.plot([], [], color=INK, linewidth=3, label="counted as correct")
     figure.legend(loc="outside lower center", ncols=4, fontsize=10)
     return figure
 
 
-def _share(row: Row, group: str) -> float:
+def _underline(axes: Axes, y: int, start: float, share: float) -> None:
+    """A stroke under the part of a segment that counted as correct, a little short of its ends."""
+    if share:
+        axes.plot(
+            [start + 0.15, start + share - 0.15],
+            [y + 0.425] * 2,
+            color=INK,
+            linewidth=3,
+            solid_capstyle="butt",
+        )
+
+
+def _share(row: Row, outcomes: Row, group: str) -> float:
     """The share of a row's scenarios whose outcome is in a group, in percent."""
-    found = sum(part for outcome, part in row["scenario_outcomes"].items() if group_of(outcome) == group)
+    found = sum(part for outcome, part in outcomes.items() if group_of(outcome) == group)
     return 100 * float(found) / int(row["scenarios"])

@@ -14,6 +14,12 @@ ORANGE, RED, PINK, GREY = "#E69F00", "#D55E00", "#CC79A7", "#999999"
 #: Text and axes; a page replaces this very colour by the reader's own (dark mode).
 INK = "#1f2328"
 
+#: Before the name of a place in the page, in the links of a chart's own file.
+PAGE = "../index.html#"
+
+#: Points between a title and axes that have columns with heads beside them.
+HEADED = 26
+
 #: Marks the title of a chart: a page says it in its own words and size.
 TITLE = "title"
 
@@ -54,9 +60,43 @@ def one(width: float, height: float, *, margin: float = 0.0) -> tuple[Figure, Ax
     return figure, figure.subplots()
 
 
+def fixed(width: float, height: float, place: tuple[float, float, float, float]) -> tuple[Figure, Axes]:
+    """A figure whose axes stand at a fixed place (left, bottom, width, height, as shares of it)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    return figure, figure.add_axes(place)
+
+
 def inches(words: list[str], size: float) -> float:
     """About how wide the longest of some words is, in a size of points; a little more than it is."""
     return max(map(len, words), default=0) * size * 0.66 / 72
+
+
+def beside(axes: Axes, head: str, lines: list[str], away: float, size: float) -> None:
+    """A column of words right of the axes, ``away`` points from them: a line for each row, a head above."""
+    for words, height in zip(lines, range(len(lines)), strict=True):
+        axes.annotate(
+            words,
+            (1, height),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(away, 0),
+            textcoords="offset points",
+            va="center_baseline",
+            fontsize=size,
+            annotation_clip=False,
+        ).set_in_layout(False)
+    axes.annotate(
+        head,
+        (1, 1),
+        xycoords="axes fraction",
+        xytext=(away, 5),
+        textcoords="offset points",
+        va="bottom",
+        fontsize=size,
+        weight="bold",
+        annotation_clip=False,
+    ).set_in_layout(False)
 
 
 def readable_on(colour: str) -> str:

@@ -75,8 +75,8 @@
     fill("outcome", distinct((one) => one.outcome));
     fill("fault", data.flags.filter((_, place) => cases.some((one) => one.flags & (1 << place))));
     form.hidden = cases.length === 0;
-    form.addEventListener("input", filter);
-    form.addEventListener("reset", () => setTimeout(filter));
+    form.addEventListener("input", () => { filter(); keepAddress(); });
+    form.addEventListener("reset", () => setTimeout(() => { filter(); keepAddress(); }));
     form.addEventListener("submit", (event) => event.preventDefault());
     more.addEventListener("click", () => show(PAGE));
     filter();
@@ -84,17 +84,42 @@
     fromHash();
   }
 
+  // The filter in the address: #failures?strategy=gate&fault=false%20done
+  const address = () => {
+    const wants = Object.entries(Object.fromEntries(new FormData(form))).filter(([, value]) => value !== "");
+    const said = wants.map(([name, value]) => (name === "contender" ? ["strategy", data.contenders[value]] : [name, value]));
+    return "#failures" + (said.length ? "?" + said.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&") : "");
+  };
+  const keepAddress = () => history.replaceState(null, "", location.pathname + location.search + address());
+  function fromAddress() {
+    for (const control of form.querySelectorAll("input, select")) control.value = "";
+    for (const [name, value] of new URLSearchParams(location.hash.slice("#failures?".length))) {
+      const control = form.elements[name === "strategy" ? "contender" : name];
+      if (!control) continue;
+      const wanted = name === "strategy" ? String(data.contenders.indexOf(value)) : value;
+      control.value = wanted;
+      // What no case has was no choice of the list: nothing is found then, and all would be a wrong answer.
+      if (control.value !== wanted) {
+        control.append(el("option", { value: wanted }, value));
+        control.value = wanted;
+      }
+    }
+    filter();
+    document.getElementById("failures").scrollIntoView();
+  }
+
   function filter() {
     const wants = Object.fromEntries(new FormData(form));
-    const fault = data.flags.indexOf(wants.fault);
-    const words = wants.words.toLowerCase().split(/\s+/).filter(Boolean);
+    const fault = wants.fault ? data.flags.indexOf(wants.fault) : null;
+    // Words in quotes stand together.
+    const words = (wants.words.toLowerCase().match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', "")).filter(Boolean);
     found = cases.filter((one) => {
       if (wants.contender !== "" && one.contender !== Number(wants.contender)) return false;
       if (wants.family && one.family !== wants.family) return false;
       if (wants.checks && one.checks !== wants.checks) return false;
       if (wants.outcome && one.outcome !== wants.outcome) return false;
-      if (fault >= 0 && !(one.flags & (1 << fault))) return false;
-      const text = `${one.name} ${data.contenders[one.contender]} ${one.family} ${one.cause}`.toLowerCase();
+      if (fault !== null && (fault < 0 || !(one.flags & (1 << fault)))) return false;
+      const text = `${one.name}\n${data.contenders[one.contender]}\n${one.family}\n${one.cause}`.toLowerCase();
       return words.every((word) => text.includes(word));
     });
     const episodes = found.reduce((sum, one) => sum + one.episodes, 0);
@@ -135,7 +160,7 @@
   // One episode, or two side by side
 
   const dialog = document.getElementById("episode");
-  dialog.addEventListener("close", () => history.replaceState(null, "", location.pathname + location.search + "#failures"));
+  dialog.addEventListener("close", keepAddress);
 
   const openCase = (one) => openEpisode({ scenario: one.scenario, contender: one.contender, seed: one.seed, case: one });
 
@@ -160,6 +185,12 @@
     dialog.replaceChildren(bar, content);
     if (!dialog.open) dialog.showModal();
     bar.firstChild.focus();
+    // It opens at the decision: where two part, else the first wrong judgement, else the end.
+    const decision = content.querySelector("#parting") ?? content.querySelector(".step.wrong") ?? (mine && !mine.correct ? content.querySelector(".step.ended") : null);
+    if (decision) {
+      content.scrollTop = decision.getBoundingClientRect().top - content.getBoundingClientRect().top - content.clientHeight / 4;
+      decision.classList.add("decision");
+    }
   }
 
   function choices(at, scene, go) {
@@ -243,6 +274,7 @@
     // The decision, against what was true when it was made.
     if (met !== null) {
       const right = Boolean(met) === Boolean(held);
+      if (!right) node.classList.add("wrong");
       const words = `judged ${met ? "done" : "not done"}${right ? "" : held ? ", but it was" : ", but it was not"}: `;
       node.append(el("p", { class: "verdict" }, el("span", { class: right ? "ok" : "fail" }, words), verdict));
     }
@@ -299,6 +331,7 @@
   }
 
   function fromHash() {
+    if (location.hash.startsWith("#failures?")) fromAddress();
     if (!location.hash.startsWith("#case=")) return;
     const [title, name, seed, other] = location.hash.slice(6).split("/").map(decodeURIComponent);
     const scenario = data.scenarios.findIndex((one) => one[0] === title);
@@ -309,7 +342,17 @@
     openEpisode({ scenario, contender, seed: Number(seed), beside: besideOf, case: one ?? null });
   }
 
-  if (data.cases) start(data.cases);
+  async function unpackAll(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const found = JSON.parse(await new Response(stream).text());
+    Object.assign(scenes, found.scenes);
+    start(found.cases);
+  }
+
+  const packed = document.getElementById("packed");
+  if (packed) unpackAll(packed.textContent);
+  else if (data.cases) start(data.cases);
   else {
     window.evalkitCases = start;
     load("transcripts/cases.js");
