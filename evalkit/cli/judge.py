@@ -29,6 +29,12 @@ from evalkit.strategies.library import find_strategy, strategy_names
     type=click.Path(path_type=Path, dir_okay=False),
     help="CSV: recording, complete and, if known, complete_at (turn), by (state or words).",
 )
+@click.option(
+    "--complete-from",
+    type=float,
+    metavar="SCORE",
+    help="A score or reward from here on is complete; without it, one above 1 is no label.",
+)
 @click.option("--reader", help="module:name of a function that reads a turn's claim; without it, rules.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The folder for the report.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout and nothing else.")
@@ -36,6 +42,7 @@ def command(
     transcripts: tuple[Path, ...],
     strategies: tuple[str, ...],
     table: Path | None,
+    complete_from: float | None,
     reader: str | None,
     out: Path | None,
     as_json: bool,
@@ -58,7 +65,7 @@ def command(
             f"two strategies are named {', '.join(sorted(doubled))}; give them names of their own"
         )
     try:
-        labels = Labels.read(table) if table is not None else None
+        labels = Labels.read(table, complete_from) if table is not None else Labels(None, complete_from)
         read = find_reader(reader) if reader is not None else claim_of
         folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), "judged")
         summary = judge_paths(transcripts, Judgement(folder, chosen, read), labels)

@@ -19,7 +19,7 @@ PARTED = 200
 _WHOLE = frozenset(
     (
         *("turn", "turns", "tokens", "tokens_after", "work_after", "excess_turns", "saved_turns"),
-        *("saved_tokens", "decisions", "tp", "fp", "tn", "fn", "differs"),
+        *("saved_tokens", "decisions", "tp", "fp", "tn", "fn", "differs", "parted"),
     )
 )
 

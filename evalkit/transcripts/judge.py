@@ -1,8 +1,10 @@
 """What each strategy would have decided at each end of turn of a recording.
 
 The reference loop itself is asked, turn by turn, with the recording's turns and tool answers. Every decision
-is conditional on the recorded conversation before it: where a strategy would have sent something else than
-the recording has, that is counted (``differs``), since its own later turns are not known.
+is conditional on the recorded conversation before it: where a strategy would have done something else than
+the recording has, the row is exact up to there (``parted``), since its own later turns are not known.
+
+A message of the run's user is one rule, that of the loop: after an ending it goes on with the conversation.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from typing import Any
 
 import msgspec
 
-from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, RunTools, Send, Verdict
+from evalkit.core.decisions import Action, End, Ending, Reissue, Reject, Resend, RunTools, Send, Verdict
 from evalkit.core.events import UserWrites
 from evalkit.core.prices import cost
 from evalkit.core.turns import Turn
-from evalkit.harnesses.loop import Loop, on_event, on_results, on_turn, start
+from evalkit.harnesses.loop import Loop, on_event, on_results, on_turn, out_of_turns, start
 from evalkit.strategies import conditions as c
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.presets import ChecksFirst
@@ -36,9 +38,12 @@ class NeedsWorld(Exception):
 class Stop(msgspec.Struct, frozen=True):
     """Where a strategy would have ended a recording.
 
-    ``turn`` counts model turns from 1; for ``beyond`` it is the last one. ``decided`` has, for each end of
-    turn, its turn and whether ``done_when`` was met (None where a policy came first). ``differs`` counts the
-    continuations before the stop that are not what was recorded.
+    ``turn`` counts model turns from 1; for ``beyond`` it is the last one. An ending after which the run's
+    user wrote again is a decision, and the conversation goes on: ``ended`` has the turn of every ending, the
+    last one among them. ``decided`` has, for each end of turn, its turn and whether ``done_when`` was met
+    (None where a policy came first). ``differs`` counts what the strategy would have done otherwise than was
+    recorded before the stop, ``parted`` is the turn of the first such: up to there the row is exact (0:
+    everywhere).
     """
 
     ending: str
@@ -47,6 +52,8 @@ class Stop(msgspec.Struct, frozen=True):
     turn: int
     decided: tuple[tuple[int, bool | None], ...] = ()
     differs: int = 0
+    parted: int = 0
+    ended: tuple[int, ...] = ()
 
 
 class RecordedInstruments:
@@ -104,9 +111,13 @@ def _judge(replay: Replay, strategy: Strategy) -> Stop:
     loop = Loop(strategy, replay.task)
     state = start(strategy, replay.task)
     instruments = RecordedInstruments()
-    stop: Stop | None = None
+    #: The ending since the user's last message, and the turn that it came at.
+    now: tuple[Ending, int] | None = None
+    over = False
     decided: list[tuple[int, bool | None]] = []
-    differs = 0
+    ended: list[int] = []
+    apart: list[int] = []
+    total = len(replay.moments)
     for number, moment in enumerate(replay.moments, 1):
         turn = moment.turn
         instruments.saw(moment.step, turn)
@@ -117,16 +128,36 @@ def _judge(replay: Replay, strategy: Strategy) -> Stop:
             state, action, verdict = on_turn(loop, state, turn, instruments)
         if moment.decision:
             decided.append((number, None if verdict is None else verdict.met))
-        if stop is None and isinstance(action, End):
-            ending = action.ending
-            stop = Stop(ending.kind, ending.native, ending.report.reason, number, (), differs)
-        elif stop is None and number < len(replay.moments):
-            differs += not _as_recorded(action, moment)
-        if moment.step.said is not None and moment.step.by == "user":
-            state = on_event(loop, state, UserWrites(moment.step.said), instruments)
-    if stop is None:
-        stop = Stop(BEYOND, "", "would have gone on", len(replay.moments), (), differs)
-    return msgspec.structs.replace(stop, decided=tuple(decided))
+        asked = moment.step.said is not None and moment.step.by == "user"
+        if now is None and isinstance(action, End):
+            now = action.ending, number
+            ended.append(number)
+            if number < total and not asked:
+                apart.append(number)
+        elif now is None and number < total and not _as_recorded(action, moment):
+            apart.append(number)
+        if asked and not over and number < total:
+            state = on_event(loop, state, UserWrites(moment.step.said or ""), instruments)
+            reached = out_of_turns(loop, state, turn, instruments)
+            if reached is not None:
+                # A message that finds the limit reached brings no turn.
+                over, now = True, (reached, number)
+            else:
+                now = None
+    if now is None:
+        return Stop(BEYOND, "", "would have gone on", total, *_kept(decided, apart, total), tuple(ended))
+    ending, number = now
+    stop = Stop(ending.kind, ending.native, ending.report.reason, number)
+    before, differs, parted = _kept(decided, apart, number - 1)
+    return msgspec.structs.replace(stop, decided=before, differs=differs, parted=parted, ended=tuple(ended))
+
+
+def _kept(
+    decided: list[tuple[int, bool | None]], apart: list[int], until: int
+) -> tuple[tuple[tuple[int, bool | None], ...], int, int]:
+    """All verdicts; how often a strategy parted from the recording up to a turn, and where first."""
+    early = [number for number in apart if number <= until]
+    return tuple(decided), len(early), early[0] if early else 0
 
 
 def _as_recorded(action: Action, moment: Moment) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evalkit.transcripts.recording import Label, Recording
+from evalkit.transcripts.recording import NO_LABEL, Label, Recording
 
 #: Fields by which recordings say how they went, in the order they are looked for.
 FIELDS = (
@@ -36,11 +36,14 @@ class LabelError(ValueError):
 
 
 def complete_of(value: Any) -> bool | None:
-    """What a value says of a run: a number is complete from 1 on (full reward), a grade where it is ``C``."""
+    """What a value says of a run: a number up to 1 is complete at 1 (full reward), a grade where it is ``C``.
+
+    A number above 1 is on a scale that nobody told: it says nothing.
+    """
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        return None if value != value else value >= 1
+        return None if value != value or value > 1 else value == 1
     if isinstance(value, str):
         return _GRADES.get(value, _WORDS.get(value.strip().lower()))
     return None
@@ -51,10 +54,13 @@ def label_of(
 ) -> Label:
     """The label in the first of the fields that says anything."""
     for name in fields:
-        complete = complete_of(record.get(name))
+        value = record.get(name)
+        complete = complete_of(value)
         if complete is not None:
-            return Label(complete, f"{name} {record[name]}", by=by)
-    return Label()
+            return Label(complete, f"{name} {value}", by=by)
+        if isinstance(value, int | float) and value > 1:
+            return Label(None, f"{name} {value}", by=by, score=float(value))
+    return NO_LABEL
 
 
 class Labels:
@@ -65,13 +71,15 @@ class Labels:
     ``by`` is ``state`` where the label speaks of the world that the run left, and not of its words.
     """
 
-    def __init__(self, rows: Mapping[str, Label] | None = None) -> None:
+    def __init__(self, rows: Mapping[str, Label] | None = None, complete_from: float | None = None) -> None:
         self.rows = dict(rows or {})
+        self.complete_from = complete_from
+        self.scores = 0
         self.used: dict[str, str] = {}
         self.ambiguous: set[str] = set()
 
     @classmethod
-    def read(cls, path: Path) -> Labels:
+    def read(cls, path: Path, complete_from: float | None = None) -> Labels:
         """Read a table. LabelError says what is wrong in which line."""
         try:
             with path.open(encoding="utf-8-sig", newline="") as file:
@@ -82,7 +90,7 @@ class Labels:
                         raise LabelError(
                             f"{path}:1: no column {name!r}; columns: recording, complete, complete_at, by"
                         )
-                return cls(dict(_row(path, reader.line_num, row) for row in reader))
+                return cls(dict(_row(path, reader.line_num, row) for row in reader), complete_from)
         except OSError as error:
             raise LabelError(f"{path}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
@@ -98,11 +106,23 @@ class Labels:
                 if self.used.setdefault(name, recording.id) != recording.id:
                     self.ambiguous.add(name)
                 return msgspec.structs.replace(recording, label=self.rows[name])
-        return recording
+        label = recording.label
+        if label.score is None:
+            return recording
+        if self.complete_from is None:
+            self.scores += 1
+            return recording
+        complete = label.score >= self.complete_from
+        return msgspec.structs.replace(recording, label=msgspec.structs.replace(label, complete=complete))
 
     def notes(self) -> list[str]:
         """What was wrong with the table, now that all recordings are read."""
         notes = [f"label {name!r} matches no recording" for name in self.rows if name not in self.used]
+        if self.scores:
+            notes.append(
+                f"{self.scores} runs have a score above 1, which is no label: say from where on a run is "
+                "complete with --complete-from"
+            )
         notes += [f"label {name!r} matches more than one recording" for name in sorted(self.ambiguous)]
         return notes
 

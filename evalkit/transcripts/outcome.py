@@ -4,11 +4,12 @@ A label speaks of the recorded end. One of the world's state also holds at an ea
 may have changed the world (:mod:`~evalkit.transcripts.effects`); one that looked at words does not, since an
 earlier end would have had other last words, and a run that changed nothing was about its words.
 ``complete_at`` says it for every turn. Nothing else is inferred: a run that ended incomplete may have been
-complete before.
+complete before. Turns that the run's user asked for are counted anew from each of the user's messages.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -22,9 +23,11 @@ from evalkit.transcripts.replay import Replay
 class Outcome(msgspec.Struct, frozen=True):
     """One row: a recording and a strategy, or the recording's own harness.
 
-    Flags are None where the labels do not say. ``work_after`` counts the recorded turns after the stop that
-    may have changed the world. ``excess_turns`` is a lower bound without ``complete_at``. ``saved_turns`` and
-    ``saved_tokens`` are those of the recording after a ``done`` stop that was complete.
+    Flags are None where the labels do not say. ``work_after`` counts the recorded turns after an ending, up
+    to the user's next message, that may have changed the world. ``parted`` is the turn up to which the row is
+    exact, 0 where all of it is. ``claim`` is what the last turn claims. ``excess_turns`` is a lower bound
+    without ``complete_at``. ``saved_turns`` and ``saved_tokens`` are those of the recording after a ``done``
+    stop that was complete.
     """
 
     recording: str
@@ -53,6 +56,8 @@ class Outcome(msgspec.Struct, frozen=True):
     tn: int
     fn: int
     differs: int
+    parted: int
+    claim: str
     reason: str
 
 
@@ -71,6 +76,14 @@ class Truth:
         #: The turn from which on the label holds.
         self.settled = effects[-1] if effects and self.label.by == "state" else self.turns
         self.decisions = [number for number, moment in enumerate(replay.moments, 1) if moment.decision]
+        #: The last turn before each message of the user's, and the last of all.
+        self.asked = [
+            number
+            for number, moment in enumerate(replay.moments, 1)
+            if number == self.turns or (moment.step.said is not None and moment.step.by == "user")
+        ]
+        #: A hand-over that the label calls right is no task that was left unclosed.
+        self.handed_over = recording.ending == "escalated" and self.label.complete is True
 
     def at(self, turn: int) -> bool | None:
         """Whether the task was complete after a turn; None where nobody knows."""
@@ -81,9 +94,23 @@ class Truth:
             return turn >= label.complete_at
         return label.complete if turn >= self.settled else None
 
-    def first_held(self) -> int | None:
-        """The first decision at which the task is known to have been complete."""
-        return next((turn for turn in self.decisions if self.at(turn)), None)
+    def first_held(self, after: int = 0, until: int | None = None) -> int | None:
+        """The first decision after a turn at which the task is known to have been complete."""
+        last = self.turns if until is None else until
+        return next((turn for turn in self.decisions if after < turn <= last and self.at(turn)), None)
+
+    def first_decision(self, after: int, until: int) -> int | None:
+        """The first decision after a turn, complete or not."""
+        return next((turn for turn in self.decisions if after < turn <= until), None)
+
+    def questions(self, until: int) -> Iterator[tuple[int, int]]:
+        """The stretches of turns from one message of the user's to the next, up to a turn."""
+        before = 0
+        for last in self.asked:
+            if before >= until:
+                return
+            yield before, min(last, until)
+            before = last
 
 
 def outcome_of(recording: Recording, replay: Replay, name: str, stop: Stop) -> Outcome:
@@ -106,7 +133,7 @@ def outcome_of(recording: Recording, replay: Replay, name: str, stop: Stop) -> O
     if stop.ending not in (UNKNOWN, BEYOND):
         later = replay.moments[stop.turn :]
         after = sum(moment.step.input_tokens + moment.step.output_tokens for moment in later)
-        tokens, work = total - after, sum(moment.effect for moment in later)
+        tokens, work = total - after, _work_after(truth, replay, stop)
         held = truth.at(stop.turn)
         counted = _flags(truth, stop, held, after)
     elif stop.ending == BEYOND:
@@ -136,9 +163,20 @@ def outcome_of(recording: Recording, replay: Replay, name: str, stop: Stop) -> O
         tn=confusion[2],
         fn=confusion[3],
         differs=stop.differs,
+        parted=stop.parted,
+        claim=replay.moments[-1].turn.claim if replay.moments else "none",
         reason=" ".join(stop.reason.split())[:200],
         **counted,
     )
+
+
+def _work_after(truth: Truth, replay: Replay, stop: Stop) -> int:
+    """Recorded turns after an ending and before the user's next message that may have changed the world."""
+    count = 0
+    for turn in stop.ended or (stop.turn,):
+        last = next((asked for asked in truth.asked if asked >= turn), truth.turns)
+        count += sum(moment.effect for moment in replay.moments[turn:last])
+    return count
 
 
 def recorded_stop(recording: Recording) -> Stop:
@@ -148,26 +186,50 @@ def recorded_stop(recording: Recording) -> Stop:
 
 def _flags(truth: Truth, stop: Stop, held: bool | None, after: int) -> dict[str, Any]:
     done = stop.ending == "done"
-    excess = over = None
-    first = truth.first_held()
-    if first is not None:
-        excess = max(0, stop.turn - first)
-        quiet = truth.label.complete_at if truth.label.complete_at is not None else truth.settled
-        too_late = (
-            excess > thresholds.TURNS_AFTER_COMPLETION
-            or min(first, stop.turn) - quiet > thresholds.TURNS_HELD_UNDECIDED
-        )
-        # Without ``complete_at`` an earlier decision may have been the first.
-        over = True if too_late else False if truth.label.complete_at is not None else None
+    excess, over = _going_on(truth, stop)
     return {
         "false_done": None if held is None else done and not held,
         "premature_stop": _premature(truth, stop, held),
         "over_continuation": over,
-        "unclosed": None if held is None or not held else not done,
+        "unclosed": None if held is None or not held else not done and not _handed_over(truth, stop),
         "excess_turns": excess,
         "saved_turns": truth.turns - stop.turn if held and done else None,
         "saved_tokens": after if held and done else None,
     }
+
+
+def _going_on(truth: Truth, stop: Stop) -> tuple[int | None, bool | None]:
+    """Turns after the first decision known to be complete, and whether they are too many, by question.
+
+    They are not too many, whatever is not known, where no decision lies that far before its question's end.
+    """
+    excess: int | None = None
+    most = undecided = 0
+    over = False
+    at = truth.label.complete_at
+    for before, last in truth.questions(stop.turn):
+        first = truth.first_held(before, last)
+        possible = first if at is not None else truth.first_decision(before, last)
+        if possible is not None:
+            most = max(most, last - possible)
+            undecided = max(undecided, possible - before)
+        else:
+            undecided = max(undecided, last - before)
+        if first is not None:
+            excess = max(excess or 0, last - first)
+            quiet = max(before, at if at is not None else truth.settled)
+            over |= last - first > thresholds.TURNS_AFTER_COMPLETION
+            over |= first - quiet > thresholds.TURNS_HELD_UNDECIDED
+    if excess is None or over:
+        return excess, over or None
+    if at is not None:
+        return excess, False
+    few = most <= thresholds.TURNS_AFTER_COMPLETION and undecided <= thresholds.TURNS_HELD_UNDECIDED
+    return excess, False if few else None
+
+
+def _handed_over(truth: Truth, stop: Stop) -> bool:
+    return truth.handed_over and stop.ending == "escalated" and stop.turn == truth.turns
 
 
 def _premature(truth: Truth, stop: Stop, held: bool | None) -> bool | None:

@@ -26,12 +26,14 @@ class Label(msgspec.Struct, frozen=True):
     ``complete`` is None where nobody does. ``complete_at`` is the model turn after which it was first
     complete (0: from the start), None where that is not known. ``by`` says what was looked at: the state of
     the world, or what the model said too (an answer), so that the label holds at the recorded end only.
+    ``score`` is a number above 1, which says nothing until somebody says from where on a run is complete.
     """
 
     complete: bool | None = None
     source: str = ""
     complete_at: int | None = None
     by: Literal["state", "words"] = "words"
+    score: float | None = None
 
 
 NO_LABEL = Label()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from evalkit.core.decisions import Verdict
@@ -226,11 +227,50 @@ def rows(recording: Recording, *strategies: str) -> dict[str, Outcome]:
     return {row.strategy: row for row in judge_recording(recording, chosen)}
 
 
+def by_harness(recording: Recording) -> Recording:
+    """The recording with its harness saying what its user said."""
+    steps = tuple(msgspec.structs.replace(step, by="harness") for step in recording.steps)
+    return msgspec.structs.replace(recording, steps=steps)
+
+
+def test_turns_that_the_user_asked_for_are_no_over_continuation(tmp_path: Path) -> None:
+    asked = [{"role": "user", "content": "And gamma?"}, {"role": "assistant", "content": "Gamma stands."}]
+    recording = labelled(read(tmp_path, [*files.chat(), *asked * 6]), Label(True, "x", by="state"))
+    found = rows(recording, "silence")
+    for name in ("recorded", "silence"):
+        assert (found[name].over_continuation, found[name].excess_turns) == (False, 0)
+    # The same turns, each asked for by the harness, are too many.
+    nudged = rows(by_harness(recording), "silence")["recorded"]
+    assert (nudged.over_continuation, nudged.excess_turns) == (True, 6)
+
+
+def test_a_users_message_goes_on_with_the_conversation_after_an_ending(tmp_path: Path) -> None:
+    question = {"role": "assistant", "content": "Which records?"}
+    messages = [*files.chat()[:2], question, {"role": "user", "content": "Both."}, *files.chat()[2:]]
+    recording = read(tmp_path, messages)
+    silent = stop(recording, "silence")
+    assert (said(silent), silent.ended, silent.decided) == ("done at 5", (1, 5), ((1, True), (5, True)))
+    assert (silent.differs, silent.parted) == (0, 0)
+    # A nudge in place of the user's answer is another conversation: exact up to there.
+    asking = stop(recording, "verifier_claim")
+    assert (said(asking), asking.differs, asking.parted) == ("done at 5", 1, 1)
+    # The count of nudges starts anew, the limit of an episode does not.
+    assert said(stop(recording, Strategy(done_when=c.silence(), max_turns=1))) == "limit at 1"
+    nudged = by_harness(recording)
+    assert said(stop(nudged, "silence")) == "done at 1"
+
+
+def test_a_hand_over_that_the_label_calls_right_is_not_unclosed(tmp_path: Path) -> None:
+    path = files.write(tmp_path / "r.json", [files.tau_bench(reward=1.0, last="")])
+    (recording,) = (found for found in read_file(path) if isinstance(found, Recording))
+    assert rows(recording, "silence")["recorded"].unclosed is False
+
+
 def test_a_label_of_the_state_holds_from_the_last_effect_on(tmp_path: Path) -> None:
     thanks = {"role": "user", "content": "Thanks!"}
     bye = {"role": "assistant", "content": "You're welcome!"}
     messages = [*files.chat(), thanks, *([bye, thanks] * 5)]
-    state = labelled(read(tmp_path, messages), Label(True, "x", by="state"))
+    state = by_harness(labelled(read(tmp_path, messages), Label(True, "x", by="state")))
     found = rows(state, "verifier_claim")["verifier_claim"]
     assert (found.ending, found.turn, found.truth, found.false_done) == ("done", 4, "complete", False)
     assert (found.saved_turns, found.excess_turns) == (5, 0)
@@ -284,7 +324,7 @@ def test_a_run_that_changed_nothing_was_about_its_words(tmp_path: Path) -> None:
         {"role": "user", "content": "Sure?"},
     ]
     talk.append({"role": "assistant", "content": "It is done."})
-    state = labelled(read(tmp_path, talk), Label(True, "x", by="state"))
+    state = by_harness(labelled(read(tmp_path, talk), Label(True, "x", by="state")))
     assert rows(state, "silence")["silence"].truth == "unknown"
 
 

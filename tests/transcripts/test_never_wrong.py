@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from evalkit.transcripts.labels import Labels
 from evalkit.transcripts.problem import Problem
 from evalkit.transcripts.read import read_paths
 from evalkit.transcripts.recording import Recording
@@ -132,6 +133,17 @@ def test_child_agents_are_runs_below_their_parent(tmp_path: Path) -> None:
     assert (alone.parent, alone.ending) == ("", "done")
     summary = judge_paths([tmp_path], Judgement(tmp_path / "out", []))
     assert summary["run"]["recordings"] == 2
+
+
+def test_a_score_above_one_is_a_label_only_where_somebody_says_from_where(tmp_path: Path) -> None:
+    lines = [{"id": f"r{score}", "messages": files.chat(), "score": score} for score in (1, 0.5, 7.5, 3)]
+    path = files.write_lines(tmp_path / "a.jsonl", lines)
+    told = judge_paths([path], Judgement(tmp_path / "one", []))
+    assert told["run"]["labels"] == {"complete": 1, "incomplete": 1, "unknown": 2}
+    assert "2 runs have a score above 1, which is no label" in told["notes"][0]
+    told = judge_paths([path], Judgement(tmp_path / "two", []), Labels(None, 7))
+    assert told["run"]["labels"] == {"complete": 2, "incomplete": 2, "unknown": 0}
+    assert not told["notes"]
 
 
 BESIDE: list[tuple[str, str, Any, bool]] = [

@@ -64,7 +64,7 @@ def test_the_figures_of_a_small_set_are_these(folder: Path, tmp_path: Path) -> N
         "escalated/complete": 1,
     }
     assert recorded["false_done"] == {"count": 2, "base": 4, "rate": 0.5}
-    assert recorded["unclosed"] == {"count": 1, "base": 2, "rate": 0.5}
+    assert recorded["unclosed"] == {"count": 0, "base": 2, "rate": 0.0}
     claim = rows["verifier_claim"]
     assert claim["stops"] == {"before": 1, "at_end": 4, "beyond": 1}
     assert claim["decisions"] == {"tp": 1, "fp": 2, "tn": 0, "fn": 0}
@@ -79,7 +79,7 @@ def test_the_report_says_what_was_read_and_what_cannot_be_said(folder: Path, tmp
         "6 recordings from 5 files (1 claude-code, 1 multi-agent, 1 swe-agent, 3 tau-bench); 1 problems"
         in text
     )
-    assert "False done: 2 of 4; unclosed: 1 of 2" in text
+    assert "False done: 2 of 4; unclosed: 0 of 2" in text
     assert "- `acceptance`, 6 recordings: acceptance: the task's checks need the run's world." in text
     assert "## Where strategies part" in text
     assert "| session.jsonl | unknown | 7 | done at 7 | done at 4 |" in text

@@ -12,8 +12,9 @@ from evalkit.core.turns import Call, make_turn
 from evalkit.transcripts.formats.failures import looks_failed
 from evalkit.transcripts.formats.lines import Lines
 from evalkit.transcripts.formats.messages import tokens_in, tokens_out
-from evalkit.transcripts.formats.responses import OUTPUTS, blocks_of, input_text
+from evalkit.transcripts.formats.responses import OUTPUTS, input_text
 from evalkit.wire.answers import mapped, text_in
+from evalkit.wire.openai_responses.answers import read_items
 
 _TYPES = frozenset(("session_meta", "turn_context", "response_item", "event_msg", "compacted"))
 #: Beginnings of user messages that the tool writes itself.
@@ -131,7 +132,7 @@ class Codex(Lines):
     def _close(self) -> None:
         if not self._spoken:
             return
-        blocks, refused = blocks_of(self._spoken)
+        blocks, refused = read_items(self._spoken)
         called = any(isinstance(block, Call) for block in blocks)
         usage = self._usage
         if blocks:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from evalkit.core.turns import Block, Call, make_turn, parse_arguments
+from evalkit.core.turns import Call, make_turn, parse_arguments
 from evalkit.transcripts.formats.failures import looks_failed
 from evalkit.transcripts.formats.parts import answer_text, failed_fields
 from evalkit.transcripts.recording import Conversation
-from evalkit.wire.answers import encode_json, listed, mapped, text_in
+from evalkit.wire.answers import listed, mapped, text_in
 from evalkit.wire.openai_responses.answers import decode, read_items
 
 OUTPUTS = frozenset(
@@ -23,13 +23,6 @@ OUTPUTS = frozenset(
         *("shell_call_output", "apply_patch_call_output"),
     )
 )
-#: Calls that the client runs although their names are the provider's, with the field of their arguments.
-_CLIENT = {
-    "local_shell_call": "action",
-    "shell_call": "action",
-    "apply_patch_call": "operation",
-    "computer_call": "action",
-}
 _TYPES = frozenset(("reasoning", "function_call", "custom_tool_call", *OUTPUTS))
 _PARTS = frozenset(("input_text", "output_text", "refusal", "input_image", "input_file", "summary_text"))
 
@@ -51,26 +44,6 @@ def is_item(value: Any) -> bool:
     if kind in _TYPES:
         return kind == "reasoning" or "call_id" in value or "id" in value
     return kind.endswith("_call") and ("id" in value or "call_id" in value)
-
-
-def client_calls(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The items, calls that the client runs as function calls."""
-    return [
-        {
-            "type": "function_call",
-            "call_id": item.get("call_id") or item.get("id"),
-            "name": str(item["type"]).removesuffix("_call"),
-            "arguments": encode_json(item.get(_CLIENT[item["type"]]) or {}).decode(),
-        }
-        if item.get("type") in _CLIENT
-        else item
-        for item in items
-    ]
-
-
-def blocks_of(items: list[dict[str, Any]]) -> tuple[tuple[Block, ...], bool]:
-    """The blocks of a response's items, and whether it refused."""
-    return read_items(client_calls(items))
 
 
 def input_text(raw: Any) -> tuple[str, bool | None]:
@@ -144,7 +117,7 @@ def read_item_list(conversation: Conversation, items: Iterable[Any]) -> int:
 def _flush(conversation: Conversation, spoken: list[dict[str, Any]]) -> None:
     if not spoken:
         return
-    blocks, refused = blocks_of(spoken)
+    blocks, refused = read_items(spoken)
     called = any(isinstance(block, Call) for block in blocks)
     conversation.turn(make_turn(blocks, "refusal" if refused else "tool_use" if called else "end_turn"))
     spoken.clear()
@@ -170,14 +143,10 @@ def read_response(conversation: Conversation, response: dict[str, Any]) -> None:
     if "status" not in response:
         _flush(conversation, [item for item in response["output"] if isinstance(item, dict)])
         return
-    answer = decode({**response, "output": client_calls(_dicts(response.get("output")))})
+    answer = decode(response)
     usage = isinstance(response.get("usage"), dict)
     conversation.turn(
         answer.turn,
         input_tokens=answer.input_tokens if usage else None,
         output_tokens=answer.output_tokens if usage else None,
     )
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [inner for inner in listed(value) if isinstance(inner, dict)]
