@@ -22,9 +22,10 @@ test: setup lint types
 test-all: test
 	$(BIN)/pytest -m "not harness"
 
-# Sets up six Python frameworks and a Node one on first use, and plays a small suite with each.
+# Sets up six Python frameworks and a Node one on first use, and plays a small suite with each; and has what the server
+# sends parsed by the newest majors of the providers' SDKs and of the AI SDK.
 test-harnesses: setup
-	$(BIN)/pytest -m harness tests/harnesses tests/worker
+	$(BIN)/pytest -m harness tests/harnesses tests/worker tests/wire
 
 # What takes too long for every change: killed and resumed a hundred times, and the like.
 soak: setup
