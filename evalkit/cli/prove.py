@@ -105,6 +105,7 @@ def _show(proof: Proof, strategy: Strategy, save: Path | None) -> None:
         f"{proof.strategy} against a model with {proof.moves} moves; {setting.items} items{skippable},"
         f" checks {setting.checks}"
     )
+    click.echo(f"  over {proof.over}")
     width = max(len(result.property) for result in proof.results)
     for result in proof.results:
         click.echo(f"  {result.property.replace('_', ' '):<{width}}  {_answer(result)}")
@@ -124,6 +125,8 @@ def _answer(result: Result) -> str:
     if result.counterexample is not None:
         turns = result.counterexample.turns
         return f"refuted in {turns} turn{'s' if turns > 1 else ''}{how}"
+    if result.answer == "refused":
+        return f"refused{how}"
     return (
         f"{result.answer}: {result.states:,} states, {result.transitions:,} transitions,"
         f" depth {result.depth}, {result.seconds:.1f} s{how}"

@@ -6,17 +6,27 @@ so that what the exploration delivers is what a saved counterexample delivers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from typing import Any
 
 import msgspec
 
-from evalkit.core.tasks import Offered
+from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, occurs_whole
+from evalkit.core.turns import Finish
+from evalkit.scenarios.emissions import typed_output
+from evalkit.scenarios.output_schema import matches
+from evalkit.search.memory import all_shipped
+from evalkit.strategies import conditions as c
+from evalkit.strategies.conditions import Condition, parts_of
 from evalkit.strategies.strategy import Strategy
 
 #: Item ids, in the order in which worlds get them; none occurs in the words of a preset.
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 MAX_ITEMS = len(NAMES)
+#: So many keywords are said in every combination.
+MAX_KEYWORDS = 4
 
 Document = dict[str, Any]
 
@@ -55,13 +65,89 @@ def is_closed(moves: tuple[Move, ...], items: int) -> bool:
 def alphabet(strategy: Strategy, items: int) -> tuple[Move, ...]:
     """Every move against a strategy in a world of ``items`` items; the plainest come first.
 
-    What only an unusual channel makes different is there where the strategy offers that channel.
+    What only an unusual channel makes different is there where the strategy offers that channel, and each
+    keyword and schema that a condition reads is said and filled, whatever the order of the operands.
     """
     folds = {fold.name for fold in strategy.folds}
-    open_folds = any(getattr(fold, "holds", "open") == "open" for fold in strategy.folds)
-    return moves_for(
-        strategy.offers, items, fails="failed" in folds or open_folds, bare_skips="skipped" in folds
+    own = not all_shipped(strategy)
+    moves = moves_for(
+        strategy.offers, items, fails="failed" in folds or own, bare_skips="skipped" in folds or own
     )
+    return (*moves, *_sayings(strategy, item_names(items)))
+
+
+def not_covered(strategy: Strategy) -> str:
+    """What conditions of a strategy read that no move says, in words; empty where all is said."""
+    words, schemas = words_and_schemas(strategy)
+    if len(words) > MAX_KEYWORDS:
+        return f"it reads {len(words)} keywords, at most {MAX_KEYWORDS} are said in every combination"
+    said = {place for _, text in _texts(strategy, NAMES[:1]) for place in _fills(text, schemas)}
+    missing = [place for place in range(len(schemas)) if place not in said]
+    return f"no value was found of the schema {json.dumps(schemas[missing[0]])[:200]}" if missing else ""
+
+
+def words_and_schemas(strategy: Strategy) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The keywords and the schemas that conditions read, each once."""
+    words = dict.fromkeys(part.word for part in parts_of(strategy.done_when) if isinstance(part, c.keyword))
+    first = output_schema(strategy.done_when) or DEFAULT_OUTPUT
+    schemas: list[Any] = []
+    for part in parts_of(strategy.done_when):
+        if isinstance(part, c.typed_output) and (part.schema or first) not in schemas:
+            schemas.append(part.schema or first)
+    return tuple(words), tuple(schemas)
+
+
+def output_schema(condition: Condition) -> Any:
+    """The schema of the first typed output in a condition; None where there is none of its own."""
+    found = (part.schema for part in parts_of(condition) if isinstance(part, c.typed_output))
+    return next((schema for schema in found if schema is not None), None)
+
+
+def _fills(text: str, schemas: tuple[Any, ...]) -> tuple[int, ...]:
+    return tuple(place for place, schema in enumerate(schemas) if not matches(text, schema))
+
+
+def _texts(strategy: Strategy, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Texts with every combination of the keywords, plain and as a value of each schema and of all."""
+    words, schemas = words_and_schemas(strategy)
+    chosen = [some for count in range(len(words[:MAX_KEYWORDS]) + 1) for some in combinations(words, count)]
+    for some in chosen:
+        said = " ".join(("All is done.", *some))
+        beside = f" and {' and '.join(some)}" if some else ""
+        if some:
+            yield f"with {' and '.join(some)}", said
+        values = [typed_output(schema, said, Finish(names)) for schema in schemas]
+        objects = [value for value in values if isinstance(value, dict)]
+        together = {name: value for found in reversed(objects) for name, value in found.items()}
+        for place, value in enumerate([*values, together] if len(objects) > 1 else values):
+            which = f"schema {place + 1}" if place < len(values) else "all schemas"
+            yield f"with an output of {which}{beside}", json.dumps(value)
+            if some and isinstance(value, dict):
+                # Where a schema has no place for words, another field may have them.
+                yield f"with an output of {which}{beside} in a note", json.dumps({**value, "note": said})
+
+
+def _sayings(strategy: Strategy, names: tuple[str, ...]) -> Iterator[Move]:
+    """What has to be said so that each keyword and schema is met, alone and together, claim or not."""
+    words, schemas = words_and_schemas(strategy)
+    offered = strategy.offers
+    # Said by the moves of the offered channels already.
+    known: set[tuple[bool, tuple[str, ...], tuple[int, ...]]] = set()
+    if offered.keyword:
+        known = {(True, (offered.keyword,), ()), (False, (offered.keyword,), ())}
+    if schemas:
+        known.add((True, (), _fills(json.dumps(typed_output(schemas[0], "x", Finish(names))), schemas)))
+    for name, text in _texts(strategy, names):
+        said = tuple(word for word in words if occurs_whole(word, text))
+        for claim in ("done", "partial"):
+            meets = (claim == "done", said, _fills(text, schemas))
+            if meets in known or not (meets[1] or meets[2]):
+                continue
+            known.add(meets)
+            speech: Document = {"say": text, "claim": claim, "channel": "text"}
+            yield Move(f"{'claims done' if claim == 'done' else 'speaks'} {name}", speech)
+            if claim == "partial" and said and not meets[2]:
+                yield Move(f"calls beside words {name}", {"turn": [speech, {"call": "list_items"}]})
 
 
 def moves_for(

@@ -126,6 +126,8 @@ class Confirmer:
         self.ground = ground
         self.rules = rules
         self.found: dict[str, Counterexample] = {}
+        #: Why a counterexample was dropped that did not come again when it was played twice.
+        self.unsteady = ""
         self._loop = Loop(ground.strategy, ground.task)
 
     def __call__(self, way: tuple[int, ...], fires: str, found: Property) -> int | None:
@@ -212,6 +214,17 @@ class Confirmer:
             watch = watch_of(found.needs, self._loop)
             episode, broken = run_with(arena, strategy, seed, self.rules, watch)
             if _breaks(found, episode, broken, turns, blocks):
+                again, _ = run_with(arena, strategy, seed, self.rules, watch_of(found.needs, self._loop))
+                if (again.outcome, again.native, again.turns) != (
+                    episode.outcome,
+                    episode.native,
+                    episode.turns,
+                ):
+                    self.unsteady = (
+                        f"a run that ended {episode.outcome} in {episode.turns} turns ended {again.outcome}"
+                        f" in {again.turns} when it was played twice"
+                    )
+                    continue
                 return Counterexample(
                     breaks=found.name,
                     says=found.says,

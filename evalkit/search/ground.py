@@ -20,8 +20,7 @@ from evalkit.models.scripted import Stage
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
-from evalkit.search.alphabet import Document, Move, alphabet, item_names
-from evalkit.strategies.conditions import Condition, typed_output
+from evalkit.search.alphabet import Document, Move, alphabet, item_names, output_schema
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
 from evalkit.worlds import action_of, make_world
@@ -72,15 +71,6 @@ class Setting(msgspec.Struct, frozen=True):
         }
 
 
-def output_schema(condition: Condition) -> Any:
-    """The schema of the first typed output in a condition; None where there is none of its own."""
-    if isinstance(condition, typed_output):
-        return condition.schema
-    parts = getattr(condition, "parts", None) or [getattr(condition, "part", None)]
-    found = (output_schema(part) for part in parts if isinstance(part, Condition))
-    return next((schema for schema in found if schema is not None), None)
-
-
 def read_document(document: dict[str, Any]) -> Scenario:
     """A document as a scenario, by way of its text, as it would be read from a file."""
     (scenario,) = load_text(write_document(document))
@@ -122,7 +112,7 @@ class Ground:
         self.all: int = self._world.all
         self.skippable: int = self._world.skippable
         self.weak: int = self._world.weak
-        self.task: Task = _remembering(make_task(scenario, self._world))
+        self.task: Task = _remembering(make_task(scenario, self._world, offered=strategy.offers))
         self._players = [
             Player(
                 msgspec.structs.replace(scenario, moves=(move,)),

@@ -9,6 +9,7 @@ from evalkit.harnesses.loop import State, acting_tools
 from evalkit.strategies import conditions as c
 from evalkit.strategies import folds as f
 from evalkit.strategies.conditions import All, Any_, Condition, Not, parts_of
+from evalkit.strategies.folds import Fold
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 
@@ -33,6 +34,17 @@ _COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst)
 _SHIPPED = (c.__name__, f.__name__, ChecksFirst.__module__)
 
 
+def is_shipped(part: Condition | Fold) -> bool:
+    """Whether a condition or fold is one of those that ship, and no plain function."""
+    return type(part).__module__ in _SHIPPED and type(part) is not c.when
+
+
+def all_shipped(strategy: Strategy) -> bool:
+    """Whether a strategy is made of shipped conditions and folds alone."""
+    conditions = all(is_shipped(part) for part in parts_of(strategy.done_when))
+    return conditions and all(is_shipped(fold) for fold in strategy.folds)
+
+
 def is_finite(strategy: Strategy) -> bool:
     """Whether all that a strategy remembers and reads can only take finitely many values."""
     folds = all(getattr(fold, "holds", "open") != "open" for fold in strategy.folds)
@@ -44,10 +56,8 @@ def is_symmetric(strategy: Strategy) -> bool:
 
     A loop guard over a negated condition compares a reason, in which ids may stand.
     """
-    parts = list(parts_of(strategy.done_when))
-    shipped = all(type(part).__module__ in _SHIPPED and type(part) is not c.when for part in parts)
-    guarded = strategy.loop_guard and any(type(part) is Not for part in parts)
-    return shipped and not guarded and all(type(fold).__module__ in _SHIPPED for fold in strategy.folds)
+    guarded = strategy.loop_guard and any(type(part) is Not for part in parts_of(strategy.done_when))
+    return not guarded and all_shipped(strategy)
 
 
 def reads_artifact(strategy: Strategy) -> bool:

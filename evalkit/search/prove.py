@@ -11,18 +11,19 @@ import msgspec
 
 from evalkit.core.tasks import Task
 from evalkit.harnesses.loop import Loop
-from evalkit.search.alphabet import Move
+from evalkit.search.alphabet import Move, not_covered, words_and_schemas
 from evalkit.search.counterexample import Confirmer, Counterexample, watch_of
 from evalkit.search.explore import Sweep, Swept
 from evalkit.search.ground import Ground, Setting
 from evalkit.search.memory import is_finite
+from evalkit.search.noticing import Noticed
 from evalkit.search.properties import PROPERTIES, Property, find_properties, has_limit, not_applicable
 from evalkit.search.steps import EVERYTHING, KEEPS, REFERENCE, Rules, Stepper
 from evalkit.strategies.conditions import _draw, parts_of, verifier
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
 
-Answer = Literal["proved", "refuted", "bounded", "not_applicable"]
+Answer = Literal["proved", "refuted", "bounded", "refused", "not_applicable"]
 #: Told of the group that is explored, of states, transitions and depth.
 Progress = Callable[[str, int, int, int], None]
 
@@ -52,17 +53,21 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """The answers on one strategy in one setting; ``moves`` is the size of the model's alphabet."""
+    """The answers on one strategy in one setting; ``moves`` is the size of the model's alphabet.
+
+    ``over`` says over what the answers hold: the moves, the words, the items.
+    """
 
     strategy: str
     setting: Setting
     moves: int
     results: tuple[Result, ...]
+    over: str = ""
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is refuted."""
-        return all(result.answer != "refuted" for result in self.results)
+        """Whether nothing is refuted, and nothing refused."""
+        return all(result.answer not in ("refuted", "refused") for result in self.results)
 
 
 def prove(
@@ -98,7 +103,23 @@ def prove(
         if group:
             answers.update(run.answer(group))
     return Proof(
-        strategy.name, ground.setting, len(ground.moves), tuple(answers[found.name] for found in wanted)
+        strategy.name,
+        ground.setting,
+        len(ground.moves),
+        tuple(answers[found.name] for found in wanted),
+        _over(ground),
+    )
+
+
+def _over(ground: Ground) -> str:
+    """Over what an answer holds, in words."""
+    words, schemas = words_and_schemas(ground.strategy)
+    setting = ground.setting
+    said = f", the words {', '.join(words)}" if words else ""
+    filled = f", {len(schemas)} schema{'s' if len(schemas) > 1 else ''} filled" if schemas else ""
+    return (
+        f"{len(ground.moves)} moves{said}{filled}, {setting.items} items, {setting.skippable} of them"
+        f" skippable, checks {setting.checks}; what no move does is listed in docs/worst-cases.md"
     )
 
 
@@ -121,9 +142,23 @@ class _Run:
         self.max_states = max_states
         self.progress = progress
         self.confirm = Confirmer(ground, rules)
+        self.noticed = Noticed()
 
     def answer(self, group: tuple[Property, ...]) -> dict[str, Result]:
-        """The answers on properties that need the same memory."""
+        """The answers on properties that need the same memory; nothing is proved that is not covered."""
+        answers = self._answers(group)
+        self.noticed.ask_again()
+        why = self.confirm.unsteady or self.noticed.why_not() or not_covered(self.ground.strategy)
+        if not why:
+            return answers
+        return {
+            name: result
+            if result.answer == "refuted"
+            else Result(name, result.says, "refused", why, result.states, result.transitions, result.depth)
+            for name, result in answers.items()
+        }
+
+    def _answers(self, group: tuple[Property, ...]) -> dict[str, Result]:
         ends = PROPERTIES["always_ends"]
         answers: dict[str, Result] = {}
         if ends in group and not has_limit(self.loop):
@@ -156,7 +191,7 @@ class _Run:
             keep = EVERYTHING if limited and not lasso else EVERYTHING - {"turns"}
         strategy = self.ground.strategy
         seeds = error_seeds(strategy, self.ground.task, self.loop.limits.turns) if strategy.random else (0,)
-        stepper = Stepper(self.ground, self.rules, keep, seeds)
+        stepper = Stepper(self.ground, self.rules, keep, seeds, self.noticed)
         told = self.progress
         label = " ".join((*(("exact",) if exact else ()), needs))
         return Sweep(

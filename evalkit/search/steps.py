@@ -15,6 +15,7 @@ from evalkit.harnesses.driver import StrategyFailed
 from evalkit.harnesses.loop import Loop, State
 from evalkit.search.ground import Ground, Reading
 from evalkit.search.memory import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn
+from evalkit.search.noticing import Noticed, watched
 from evalkit.search.properties import CUT_OFF, DUPLICATE, ENDLESS, RULES, Needs, stretch_caps
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.folds import Ran
@@ -159,6 +160,7 @@ class Stepper:
     ``keep`` are fields of the loop's state beyond folds and guard. Counters that are not kept start at zero
     in every step, and where a step moves one the step is taken again with the counter at its cap; the limit
     is tried everywhere unless ``turns`` is kept. ``seeds`` stand for all that a seeded error may do.
+    ``noticed`` takes down what conditions and folds of one's own read.
     """
 
     def __init__(
@@ -167,8 +169,11 @@ class Stepper:
         rules: Rules = REFERENCE,
         keep: frozenset[str] = frozenset(),
         seeds: tuple[int, ...] = (0,),
+        noticed: Noticed | None = None,
     ) -> None:
         strategy, task = ground.strategy, ground.task
+        if noticed is not None:
+            strategy = watched(strategy, noticed)
         if strategy.loop_guard:
             keep |= ACTED
         self.ground = ground

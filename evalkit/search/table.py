@@ -103,7 +103,9 @@ def _checks(setting: Setting) -> str:
 def _cell(result: Result, folder: str) -> str:
     if result.counterexample is not None:
         return f"[{result.counterexample.turns}]({folder}/{result.counterexample.document['scenario']}.yaml)"
-    return {"proved": "✓", "bounded": f"≤ {result.depth}", "not_applicable": "–"}[result.answer]
+    return {"proved": "✓", "bounded": f"≤ {result.depth}", "refused": "?", "not_applicable": "–"}[
+        result.answer
+    ]
 
 
 def _explored(results: Iterable[Result]) -> tuple[int, int]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+from array import array
 from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
@@ -135,7 +138,9 @@ def test_each_counterexample_is_what_it_says(name: str, checks: Any) -> None:
 
 @pytest.mark.parametrize("cap", [1, 3])
 def test_caps_are_played_out(cap: int) -> None:
-    strategy = Strategy(done_when=c.acceptance(), then="done", nudges=cap, resends=cap + 2, cut_offs=cap + 2)
+    strategy = Strategy(
+        done_when=c.acceptance(), then="done", nudges=cap, resends=cap + 2, cut_offs=cap + 2, overflow="stop"
+    )
     result = only("no_false_done", strategy)
     assert result.counterexample is not None
     assert result.counterexample.turns == cap + 1
@@ -207,26 +212,26 @@ def test_a_wrong_loop_is_refuted(name: str, rules: Rules) -> None:
 # What cannot be explored to the end
 
 
-class Transcript(BaseFold):
-    """Remembers every turn."""
+class Kinds(BaseFold):
+    """Remembers the kind of every turn."""
 
-    name = "transcript"
+    name = "kinds"
 
     def start(self, task: Any) -> Hashable:
         return ()
 
     def after_turn(self, memory: Any, turn: Any, task: Any) -> Hashable:
-        return (*memory, turn.text)
+        return (*memory, turn.kind)
 
 
 class Longer(c.Condition):
-    """Met after three turns with words."""
+    """Met after three turns."""
 
-    folds = (Transcript(),)
+    folds = (Kinds(),)
     finite = True
 
     def __call__(self, view: Any) -> Any:
-        return c.Verdict(sum(map(bool, view.memory["transcript"])) >= 3, "words")
+        return c.Verdict(len(view.memory["kinds"]) >= 3, "turns")
 
 
 def test_open_memory_is_bounded() -> None:
@@ -244,6 +249,171 @@ def test_a_plain_function_is_bounded_unless_it_says_otherwise() -> None:
     assert only("no_false_done", Strategy(done_when=c.when(test)), Setting(1), depth=2).answer == "bounded"
     finite = Strategy(done_when=c.when(test, finite=True))
     assert only("no_false_done", finite, Setting(1)).answer == "proved"
+
+
+# Nothing is proved that is not
+
+
+ACCEPTED = c.acceptance()
+FLAG = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+SEVEN = {"type": "object", "properties": {"n": {"const": 7}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        (ACCEPTED & c.keyword("OVER")) | c.keyword("HALT"),
+        c.keyword("HALT") | (c.keyword("OVER") & ACCEPTED),
+        c.keyword("HALT") & c.keyword("OVER"),
+        (ACCEPTED & c.typed_output(FLAG)) | c.typed_output(SEVEN),
+        c.typed_output(SEVEN) | (c.typed_output(FLAG) & ACCEPTED),
+        c.typed_output(SEVEN) & c.typed_output(FLAG),
+        c.typed_output(FLAG) & c.keyword("HALT"),
+    ],
+    ids=str,
+)
+def test_each_keyword_is_said_and_each_schema_filled(condition: c.Condition) -> None:
+    result = only("no_false_done", Strategy(done_when=condition))
+    assert result.counterexample is not None
+    assert result.counterexample.turns == 1
+    assert replayed(result, Strategy(done_when=condition)).false_done
+
+
+def test_a_schema_that_cannot_be_filled_is_refused() -> None:
+    words = {
+        "type": "object",
+        "properties": {"why": {"type": "string", "minLength": 500}},
+        "required": ["why"],
+    }
+    result = only("no_false_done", Strategy(done_when=ACCEPTED | c.typed_output(words)))
+    assert result.answer == "refused"
+    assert "no value was found of the schema" in result.how
+
+
+class Heard(BaseFold):
+    """Whether a word fell that no move says."""
+
+    name = "word"
+    holds = "finite"
+
+    def after_turn(self, memory: Any, turn: Any, task: Any) -> Hashable:
+        return 1 if memory or "sesame" in turn.text else 0
+
+    def after_results(self, memory: Any, ran: Any, task: Any) -> Hashable:
+        return 1 if memory or any("sesame" in record.result.text for record in ran) else 0
+
+
+class Opened(c.Condition):
+    folds = (Heard(),)
+    finite = True
+
+    def __call__(self, view: Any) -> Any:
+        return c.Verdict(bool(view.memory["word"]) or view.instruments.checks().met, "opened")
+
+
+@pytest.mark.parametrize(
+    ("test", "reads"),
+    [
+        (lambda view: view.instruments.tokens > 100, "what the run has cost"),
+        (lambda view: view.instruments.usd > 1, "what the run has cost"),
+        (lambda view: len(view.turn.text) > 200, "a turn's text"),
+        (lambda view: "all good" in view.text, "a turn's text"),
+        (lambda view: len(view.turn.calls) > 2, "which calls a turn has and how many"),
+        (lambda view: any(call.tool == "deploy" for call in view.turn.calls), "which calls"),
+        (lambda view: view.turn.native == "safety", "a turn's native"),
+        (lambda view: view.finish is not None and len(view.finish.skipped) > 1, "what a finish names"),
+    ],
+)
+def test_what_no_move_varies_is_refused(test: Any, reads: str) -> None:
+    own = c.when(lambda view: test(view) or view.instruments.checks().met, finite=True)
+    result = only("no_false_done", Strategy(done_when=own, check="each_tool_turn"))
+    assert result.answer == "refused"
+    assert reads in result.how
+
+
+def test_a_fold_that_reads_words_is_refused() -> None:
+    proof = prove(Strategy(done_when=Opened()), Setting(1), ("no_false_done", "always_ends"))
+    assert [result.answer for result in proof.results] == ["refused", "refused"]
+    assert "a turn's text, a result's text" in proof.results[0].how
+    assert not proof.holds
+
+
+ASKED = 0
+
+
+def counting(view: Any) -> bool:
+    global ASKED
+    ASKED += 1
+    return ASKED > 10**6 or view.instruments.checks().met
+
+
+def closure() -> Any:
+    count = itertools.count()
+    return lambda view: next(count) > 10**6 or view.instruments.checks().met
+
+
+def by_chance(view: Any) -> bool:
+    return random.random() < 1e-9 or view.instruments.checks().met
+
+
+def by_clock(view: Any) -> bool:
+    import time
+
+    return time.time() > 1e12 or view.instruments.checks().met
+
+
+@pytest.mark.parametrize(
+    ("test", "why"),
+    [
+        (counting, "changes a memory of its own"),
+        (closure(), "changes a memory of its own"),
+        (by_chance, "asks random"),
+        (by_clock, "asks time"),
+    ],
+)
+def test_what_is_no_function_is_refused(test: Any, why: str) -> None:
+    result = only("no_false_done", Strategy(done_when=c.when(test, finite=True)))
+    assert result.answer == "refused"
+    assert why in result.how
+
+
+class Moody(c.Condition):
+    """Hangs on something that nobody can see: every third answer is another."""
+
+    finite = True
+    asked = array("i", [0])
+
+    def __call__(self, view: Any) -> Any:
+        self.asked[0] += 1
+        return c.Verdict(self.asked[0] % 3 == 0 and view.instruments.checks().met, "moody")
+
+
+def test_a_state_met_again_gives_the_same_verdict() -> None:
+    result = only("no_false_done", Strategy(done_when=Moody() & ACCEPTED))
+    assert result.answer == "refused"
+    assert "another verdict for a state that was met again" in result.how
+
+
+def test_a_counterexample_is_played_twice() -> None:
+    class Once(c.Condition):
+        finite = True
+        met = array("i", [0])
+
+        def __call__(self, view: Any) -> Any:
+            # The exploration asks of its own instruments; a real run has a stage.
+            if not isinstance(view, c.View):
+                return c.Verdict(True, "explored")
+            self.met[0] += 1
+            return c.Verdict(self.met[0] == 1, "once")
+
+    result = only("no_false_done", Strategy(done_when=Once()))
+    assert result.answer == "refused"
+    assert "when it was played twice" in result.how
+
+
+def test_every_answer_says_over_what_it_holds() -> None:
+    proof = prove(Strategy(done_when=c.keyword("HALT") & ACCEPTED), Setting(2, "weak", 1), ("no_false_done",))
+    assert proof.over.startswith(f"{proof.moves} moves, the words HALT, 2 items, 1 of them skippable")
 
 
 def test_depth_and_states_are_bounds() -> None:
