@@ -112,9 +112,9 @@ class Arena:
             if turn.kind in ("content", "unknown", "pause"):
                 for call in turn.runnable:
                     run_call(ahead, ahead.task, call)
-        seen.ended(ahead.world.progress(), ahead.world.holds(), "escalated", by_fault=False)
+        seen.ended(ahead.world.progress(), ahead.world.holds(), "escalated")
         ahead.world.close()
-        return seen.over_continuation("escalated", "stuck")
+        return bool(seen.over_continuation("escalated", "stuck"))
 
     def cap(self, seed: int) -> int:
         """The number of model turns at which evalkit ends a run."""
