@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias
 
 import msgspec
 
 from evalkit.core.requests import Request
+from evalkit.core.tasks import occurs_whole
 
 
 class UserWrites(msgspec.Struct, frozen=True, gc=False):
@@ -53,3 +55,27 @@ def with_words(request: Request, events: tuple[Event, ...]) -> Request:
         return request
     text = "\n".join(words if request.text is None else [request.text, *words])
     return msgspec.structs.replace(request, text=text, again=False)
+
+
+def summary_text(done: tuple[str, ...], still_open: tuple[str, ...], words: tuple[str, ...] = ()) -> str:
+    """A faithful summary of a conversation: what it shows as done, what as open, and the user's words."""
+    parts = ["Summary of the work so far."]
+    parts.extend(f"The user wrote: {text}" for text in words)
+    parts.append(f"Done: {', '.join(done) or 'nothing'}.")
+    parts.append(f"Open: {', '.join(still_open) or 'nothing'}.")
+    return "\n".join(parts)
+
+
+#: How a text shows items as done: a list after "Done:", or one item that "is done".
+_DONE_LIST = re.compile(r"(?:^|\n)\s*(?:done|completed):(?P<names>[^\n]*)", re.IGNORECASE)
+_IS_DONE = r"(?:: done\b| is done\b| are done\b)"
+
+
+def shown_done(text: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that a user's words or a summary show as done."""
+    lists = " ".join(found["names"] for found in _DONE_LIST.finditer(text))
+    return tuple(
+        name
+        for name in names
+        if occurs_whole(name, lists) or re.search(rf"(?<![\w./-]){re.escape(name)}{_IS_DONE}", text)
+    )

@@ -6,9 +6,14 @@ first turn and in the five-hundredth.
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import msgspec
 
 from evalkit.core.turns import Turn
+
+#: Where a request stands among those that were answered.
+Place: TypeAlias = Literal["on", "back", "lost"]
 
 DEFAULT_LIMIT = 4096
 FIRST_MODEL = "primary"
@@ -43,7 +48,12 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     ``echo`` is the last delivered turn as the harness sends it back, None where it is left out (the first
     request, a retry, a re-issue). ``limit`` is the output limit in tokens. ``again`` marks a request that
     equals the one before; ``poll`` one that only asks for a pending answer. ``shortened`` marks one whose
-    history was compacted by the harness: of what was said before only the prompt and ``echo`` are left.
+    history was compacted by the harness: of what was said before only the prompt and ``echo`` are left, and
+    ``history`` tokens between them.
+
+    ``after`` is the number of the answered turn that it goes on from where that is not the last one, 0 for
+    the beginning; ``lost`` says that nothing of what was answered stands in it, ``beside`` that another
+    request was open when it came.
     """
 
     echo: Turn | None = None
@@ -54,24 +64,35 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     again: bool = False
     poll: bool = False
     shortened: bool = False
+    history: int = 0
+    after: int | None = None
+    lost: bool = False
+    beside: bool = False
 
 
 class Delivered(msgspec.Struct, frozen=True, gc=False):
-    """What the model side remembers of its last delivery: the turn, and what it was asked with."""
+    """A conversation as its model side remembers it: the turn delivered last, and what it was asked with.
+
+    ``number`` is the turn's, from 1; ``carried`` are the tokens that the last request carried.
+    """
 
     turn: Turn | None = None
     limit: int = DEFAULT_LIMIT
     model: str = FIRST_MODEL
+    number: int = 0
+    carried: int = 0
 
 
 class Stimulus(msgspec.Struct, frozen=True, gc=False):
     """What a request is to the model: all that may move it on.
 
-    ``text`` is the new user text, answers to a finish call that was rejected included.
+    ``text`` is the new user text, answers to a finish call that was rejected included. ``place`` is where it
+    stands: ``on`` from the last turn, ``back`` at an earlier one, or ``lost``, without any.
     """
 
-    extends: bool
+    place: Place
     changed: bool
+    shortened: bool
     higher_limit: bool
     other_model: bool
     resent: bool
@@ -89,13 +110,12 @@ def finish_answer(turn: Turn, results: tuple[Result, ...], finish_tool: str) -> 
     return None
 
 
-def stimulus(previous: Delivered, request: Request, finish_tool: str) -> Stimulus:
-    """What ``request`` is to a model that last delivered ``previous``.
+def stimulus(conversation: Delivered, request: Request, finish_tool: str, carries: int = 0) -> Stimulus:
+    """What ``request`` is to a model with this conversation; it ``carries`` so many tokens.
 
-    A request extends the episode if it sends the delivered turn back or asks again for an answer to the same
-    history; appended history (the turn and its tool results) alone is not a change.
+    Appended history (the turn and its tool results) alone is not a change.
     """
-    turn = previous.turn
+    turn = conversation.turn
     text = request.text or ""
     rejected = False
     if turn is not None and request.echo is not None and turn.calls:
@@ -103,12 +123,18 @@ def stimulus(previous: Delivered, request: Request, finish_tool: str) -> Stimulu
         if answer is not None:
             rejected = True
             text = f"{text}\n{answer.text}" if text else answer.text
-    higher = request.limit > previous.limit
-    other = request.model != previous.model
+    place: Place = "on"
+    if request.lost:
+        place = "lost"
+    elif request.after is not None and request.after != conversation.number:
+        place = "back"
+    shortened = carries < conversation.carried
+    other = request.model != conversation.model
     return Stimulus(
-        extends=request.echo is not None or turn is None or request.again or higher or other,
-        changed=bool(text) or request.limit != previous.limit or other,
-        higher_limit=higher,
+        place=place,
+        changed=bool(text) or request.limit != conversation.limit or other or shortened,
+        shortened=shortened,
+        higher_limit=request.limit > conversation.limit,
         other_model=other,
         resent=request.echo == turn and request.text is None and not request.results,
         rejected=rejected,

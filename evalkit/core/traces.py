@@ -106,6 +106,9 @@ class Trace:
         self.forgotten_words = 0
         self.lost_words = 0
         self.not_exercised = False
+        #: What helpers did within calls: turns, and their part of the tokens.
+        self.helper_turns = 0
+        self.helper_tokens = 0
         #: Each flag's turn and thing, for whoever tells of the episode.
         self.findings: list[Finding] = []
 
@@ -203,6 +206,13 @@ class Trace:
             if cost(self.tokens - tokens - out, out) >= limits.usd:
                 return f"{limits.usd:g} dollars"
         return ""
+
+    def helped(self, read: int, wrote: int) -> None:
+        """A helper took a turn within a call: its tokens are the run's, its turns are shown apart."""
+        self.helper_turns += 1
+        self.helper_tokens += read + wrote
+        self.tokens += read + wrote
+        self.output_tokens += wrote
 
     # What the harness does
 

@@ -24,8 +24,8 @@ class Shadowed:
         self.task: Task = stage.task
         self.previous = Delivered()
         self.ran: dict[str, Result] = {}
-        self.input_tokens = 0
-        self.output_tokens = 0
+        self._input_tokens = 0
+        self._output_tokens = 0
         self._stage = stage
         self._model = model
         self._playing = playing
@@ -52,13 +52,23 @@ class Shadowed:
         )
         self.ran = {}
         self.previous = Delivered(turn, request.limit, request.model)
-        self.input_tokens += answer.input_tokens
-        self.output_tokens += answer.output_tokens
+        self._input_tokens += answer.input_tokens
+        self._output_tokens += answer.output_tokens
         return turn
 
     @property
+    def input_tokens(self) -> int:
+        """Input tokens so far, by the recorded usage, and those of helpers."""
+        return self._input_tokens + self._stage.helpers.input_tokens
+
+    @property
+    def output_tokens(self) -> int:
+        """Output tokens so far, by the recorded usage, and those of helpers."""
+        return self._output_tokens + self._stage.helpers.output_tokens
+
+    @property
     def tokens(self) -> int:
-        """Input and output tokens so far, by the recorded usage."""
+        """Input and output tokens so far."""
         return self.input_tokens + self.output_tokens
 
     @property

@@ -54,8 +54,8 @@ class Remote:
         self.task: Task = stage.task
         self.previous = Delivered()
         self.ran: dict[str, Result] = {}
-        self.input_tokens = 0
-        self.output_tokens = 0
+        self._input_tokens = 0
+        self._output_tokens = 0
         self._stage = stage
         self._model = model
         self._tools_url = tools_url
@@ -78,8 +78,8 @@ class Remote:
         )
         self.ran = {}
         self.previous = Delivered(turn, request.limit, request.model)
-        self.input_tokens += answer.input_tokens
-        self.output_tokens += answer.output_tokens
+        self._input_tokens += answer.input_tokens
+        self._output_tokens += answer.output_tokens
         return turn
 
     def run(self, call: Call, key: str | None = None) -> Result:
@@ -107,8 +107,9 @@ class Remote:
         return self._told(self._stage.after(ending, self._own(request)))
 
     def _told(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        if any(isinstance(event, Compacts) for event in events):
-            self._model.compact()
+        for event in events:
+            if isinstance(event, Compacts):
+                self._model.compact(event.summary)
         return events
 
     def _own(self, request: Request) -> Request:
@@ -122,9 +123,21 @@ class Remote:
         )
         return msgspec.structs.replace(request, echo=turn, results=results)
 
+    # A helper works within a tool of the harness's own, which sees what it spends.
+
+    @property
+    def input_tokens(self) -> int:
+        """Input tokens so far, by the turns' usage, and those of helpers."""
+        return self._input_tokens + self._stage.helpers.input_tokens
+
+    @property
+    def output_tokens(self) -> int:
+        """Output tokens so far, by the turns' usage, and those of helpers."""
+        return self._output_tokens + self._stage.helpers.output_tokens
+
     @property
     def tokens(self) -> int:
-        """Input and output tokens so far, by the turns' usage."""
+        """Input and output tokens so far."""
         return self.input_tokens + self.output_tokens
 
     @property

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.core.requests import Request, Result
+from evalkit.core.requests import FULL_WINDOW, Request, Result
 from evalkit.core.turns import Turn
 from evalkit.wire.answers import Answer, Dialect, failed
 from evalkit.wire.anthropic_messages import answers as messages
@@ -65,6 +65,7 @@ class SdkModel(ABC):
     def ask(self, request: Request) -> Answer:
         """The model's answer to what a request adds. It never raises for what a network or an API may do."""
         if request.shortened:
+            self._open = None
             self.compact()
         if not (request.again or request.poll):
             self._add(request)
@@ -83,13 +84,20 @@ class SdkModel(ABC):
             self._open = None
         return answer
 
-    def compact(self) -> None:
-        """Forget all but the opening; the last turn stands again with the request that sends it back."""
+    def compact(self, summary: str = "") -> None:
+        """Forget all but the opening; the last turn stands again with the request that sends it back.
+
+        A request that has no answer yet stands again with it.
+        """
         self.history = self._user((), self.opening.prompt)
+        if summary:
+            self.history += self._user((), summary)
+        if self._open is not None:
+            self.history += self._echo(self._open.echo)
+            self.history += self._user(self._open.results, self._open.text)
         # What the server holds is not compacted, so it is left behind.
         self.held = False
         self._continues = None
-        self._open = None
 
     def copied(self) -> SdkModel:
         """A copy of the conversation so far, over the same client."""
@@ -316,7 +324,8 @@ def _failure(error: Exception, *, streamed: bool) -> Answer:
     name = type(error).__name__
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 400:
-        return failed(f"http_{status}", _error_name(error))
+        full = FULL_WINDOW if status in (400, 413) and _says_full(error) else ""
+        return failed(f"http_{status}{full}", _error_name(error))
     if isinstance(error, json.JSONDecodeError) or name == "APIResponseValidationError":
         return failed("body_malformed", name)
     if _timed_out(error):
@@ -327,6 +336,12 @@ def _failure(error: Exception, *, streamed: bool) -> Answer:
     if "without sending a response" in said or "onnect" not in said:
         return failed("cut_before_headers" if "without sending a response" in said else "lost", name)
     return failed("cut_mid_stream" if streamed else "cut_mid_body", name)
+
+
+def _says_full(error: Exception) -> bool:
+    """Whether a refusal says that the request does not fit into the window, in either provider's words."""
+    said = str(getattr(error, "body", None) or error)
+    return "context_length_exceeded" in said or "prompt is too long" in said
 
 
 def _timed_out(error: BaseException) -> bool:

@@ -2,24 +2,95 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable
+from typing import Literal, TypeAlias
+
+import msgspec
 
 from evalkit.containment.folders import NoRoom
-from evalkit.core.channels import is_decision, skip_told
+from evalkit.core.channels import finish_call, is_decision, is_own, skip_told, world_calls
 from evalkit.core.decisions import Ending
-from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
+from evalkit.core.events import (
+    Approves,
+    Compacts,
+    Event,
+    UserWrites,
+    shown_done,
+    summary_text,
+    with_words,
+)
 from evalkit.core.keys import with_key
-from evalkit.core.requests import Delivered, Request, Result, stimulus
-from evalkit.core.tasks import FINISH_TOOL, Offered, Task
+from evalkit.core.prices import over_budget
+from evalkit.core.requests import Delivered, Request, Result, Stimulus, stimulus
+from evalkit.core.tasks import FINISH_TOOL, Limits, Offered, Task
 from evalkit.core.traces import Trace
 from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
-from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, freshen
-from evalkit.scenarios.moves import Reply
+from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, Emission, freshen
+from evalkit.scenarios.moves import ApproveSpec, CompactSpec, CrashSpec, Reply
 from evalkit.scenarios.player import Player, PlayerState
 from evalkit.worlds import Outcome, World, action_of
 
 #: Requests without a turn between (faults, polls) after which the time limit has passed.
 IDLE_CAP = 1000
+
+
+#: Deliveries after which a child agent that never ends is over.
+HELPER_CAP = 100
+
+Moment: TypeAlias = Literal["turn", "pause", "decision", "ending"]
+#: Moments of a crash that lie between two requests.
+_BETWEEN = frozenset(("answered", "ended"))
+_NOTHING = Request()
+#: What a child agent's next request is to its model: the same conversation, extended.
+_AGAIN = Stimulus("on", False, False, False, False, False, False, "")
+
+
+class Spent(msgspec.Struct, frozen=True, gc=False):
+    """What helpers have spent within calls, in turns and tokens."""
+
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def more(self, read: int, wrote: int) -> Spent:
+        """The same after one more turn."""
+        return Spent(self.turns + 1, self.input_tokens + read, self.output_tokens + wrote)
+
+
+class Words(msgspec.Struct, frozen=True, gc=False):
+    """A user's message that could not be said yet. ``due``: what it waits for beside its moment has come."""
+
+    event: UserWrites
+    when: str
+    due: bool = False
+
+    def fit(self, moment: Moment) -> bool:
+        """Whether it can be said at a moment: never during a pause, only ``ended`` after an ending."""
+        if self.when == "ended":
+            return moment in ("decision", "ending")
+        return moment in ("turn", "decision") and (self.due or self.when == "between_turns")
+
+    def after_call(self) -> Words:
+        """The same when a call has run."""
+        return Words(self.event, self.when, True) if self.when == "in_tool" else self
+
+    def after_turn(self) -> Words:
+        """The same when a turn has come."""
+        return Words(self.event, self.when, True) if self.when == "in_turn" else self
+
+
+class Helping(msgspec.Struct, frozen=True, gc=False):
+    """A child agent at work within a call: where its script stands, and what its next request carries."""
+
+    call: str
+    child: Child
+    state: PlayerState
+    carried: int
+    moved: Stimulus | None = None
+    number: int = 0
+    said: str = ""
+    refused: bool = False
 
 
 class NeverEnds(Exception):
@@ -32,6 +103,20 @@ class ToolFailed(Exception):
 
 class Crashed(Exception):
     """The script kills the harness here; what it knew outside of its memory is all that is left of it."""
+
+
+class Answered(msgspec.Struct, frozen=True, gc=False):
+    """A request that a turn answered: the script after it, the turn, and what it carried.
+
+    ``parent`` is the number of the turn that it went on from, ``met`` the faults and events met by then,
+    ``actions`` the logical actions that the turn asked for.
+    """
+
+    state: PlayerState
+    delivered: Delivered
+    parent: int
+    met: dict[int, int]
+    actions: tuple[str, ...]
 
 
 class Stage:
@@ -55,34 +140,58 @@ class Stage:
         self.tokens = 0
         self.input_tokens = 0
         self.output_tokens = 0
-        self.conversation = prompt_tokens
+        #: What helpers within a call have spent, a part of the tokens above.
+        self.helpers = Spent()
+        #: The limits that bind, the harness's own included; a helper stops at them within its call.
+        self.limits = task.limits
         self.faulted = False
         self.path = ""
         #: How long the last answer, a fault, stays silent.
         self.stall_s = 0.0
+        #: What the last answer, a fault, broke off.
+        self.begun: Turn | None = None
         #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
         self.crashes = False
         #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
         self.careful = False
-        #: A crash that is due when so many more calls have run.
+        #: Whether a request may stand at an earlier turn than the last, so that all have to be remembered.
+        self.remembers = False
+        #: What the model has said when it was asked to sum the conversation up.
+        self.summaries: tuple[str, ...] = ()
+        self._crashed = False
+        #: A crash that is due when so many more calls have run, and whether one is due before a request.
         self._crash_after: int | None = None
+        self._crash_answered = False
         self._first = True
         self._idle = 0
         self._serial = 0
         self._arms: tuple[Arm, ...] = ()
         self._children: tuple[Child, ...] = ()
+        self._helping: Helping | None = None
+        self._helped: dict[str, str] = {}
         self._late: tuple[tuple[int, str, str], ...] = ()
         self._prompt_tokens = prompt_tokens
-        #: Words that the user has for the next end of turn, and whether the user has gone.
-        self._waiting: tuple[UserWrites, ...] = ()
+        #: Tokens of the conversation that the next request goes on from, its last turn aside.
+        self._history = prompt_tokens
+        #: Items that the conversation shows as done, where the script looks.
+        self._shown = 0
+        self._compacted = False
+        #: Words that the user has and could not say yet, and whether the user has gone.
+        self._waiting: tuple[Words, ...] = ()
         self._gone = False
+        self._answered: list[Answered] = []
+        self._met: dict[int, int] = {}
+        #: Calls that the model may make again without asking for more: a history that held them is gone.
+        self._forgotten: dict[str, int] = {}
         #: What happened to the run from outside, with the number of turns it came after.
         self.happened: tuple[tuple[int, Event], ...] = ()
+        #: What a person decides about the gated calls of the last turn.
+        self._decisions: ApproveSpec | None = None
 
     @property
     def eventful(self) -> bool:
-        """Whether anything may happen to the harness from outside, crashes aside."""
-        return self.player.eventful
+        """Whether anything may happen to the harness from outside between its turns."""
+        return self.player.eventful or (self.crashes and not self.player.crashes.isdisjoint(_BETWEEN))
 
     @property
     def offered(self) -> Offered:
@@ -91,12 +200,12 @@ class Stage:
 
     def ask(self, request: Request) -> Turn:
         """The model's answer: a turn, or one of kind ``failed`` or ``in_progress`` that is not a turn."""
-        previous = self.previous
         trace = self.trace
+        elsewhere = request.lost or request.after is not None
         if trace is not None:
             trace.asked(request)
             if trace.last is not None:
-                self._resolved_by(trace, request)
+                self._resolved_by(trace, _NOTHING if elsewhere else request)
         if self._late:
             self._land()
         if self._crash_after is not None:
@@ -104,62 +213,67 @@ class Stage:
         self._idle += 1
         if self.turns >= self.cap or self._idle > IDLE_CAP:
             raise NeverEnds
+        if elsewhere:
+            self._stand(request)
+        previous, player = self.previous, self.player
+        carried = self._carried(request)
+        if player.unusual and player.shows:
+            self._shown |= self._shows(request)
         moved = None
-        if not self._first and self.player.listens(self.state):
-            moved = stimulus(previous, request, FINISH_TOOL)
+        if not self._first and player.listens(self.state):
+            moved = stimulus(previous, request, FINISH_TOOL, carried)
         self._first = False
-        if request.shortened:
-            # Prompt and last turn stand, as after a compaction.
-            last = previous.turn if request.echo is not None else None
-            self.conversation = self._prompt_tokens + (last.tokens if last is not None else 0)
-        if not request.again:
-            if request.echo is None and not request.shortened and previous.turn is not None:
-                self.conversation -= previous.turn.tokens
-            for result in request.results:
-                self.conversation += count_tokens(result.text)
-            if request.text:
-                self.conversation += count_tokens(request.text)
-        self.state, emitted = self.player.advance(self.state, moved, self.task.seed)
+        seed, shown = self.task.seed, self._shown
+        self.state, emitted = player.advance(self.state, moved, seed, shown)
+        crash_reply = False
         while emitted.event:
+            self._meet()
             if emitted.happens is None and self.crashes:
-                self._crash()
+                if emitted.about.at != "reply":
+                    self._crash()
+                crash_reply = True
             if isinstance(emitted.happens, Approves):
                 self.world.approve(emitted.happens.items)
-            self.state, emitted = self.player.advance(self.state, None, self.task.seed)
+            self.state, emitted = player.advance(self.state, None, seed, shown)
         turn = emitted.turn
         self.path = emitted.path
         self.stall_s = emitted.stall_s
+        self.begun = emitted.begun
         if turn.kind == "failed" or turn.kind == "in_progress":
+            self._meet()
             self.faulted = turn.kind == "failed"
-            self.previous = Delivered(previous.turn, request.limit, request.model)
+            self.previous = Delivered(previous.turn, request.limit, request.model, previous.number, carried)
             if trace is not None:
                 trace.no_turn(turn, emitted.cause)
             return turn
         self._serial += 1
-        conversation = self.conversation
         if emitted.fresh:
             emitted = freshen(emitted, f"{self._serial}")
             turn = emitted.turn
         self._arms = emitted.arms
         self._children = emitted.children
-        self._crash_after = emitted.crash_after if self.crashes else None
+        if self._helped or self._helping is not None:
+            self._helping, self._helped = None, {}
         self._idle = 0
         self.faulted = False
         self.ran = {}
-        self.previous = Delivered(turn, request.limit, request.model)
         self.turns += 1
-        self.input_tokens += conversation
+        self.previous = Delivered(turn, request.limit, request.model, self.turns, carried)
+        self._history = carried
+        self._compacted = False
+        self.input_tokens += carried
         self.output_tokens += turn.tokens
-        self.tokens += conversation + turn.tokens
+        self.tokens += carried + turn.tokens
         skipped = skip_told(turn, self.offered)
         if skipped:
             self.world.skip(self.task.items_of(skipped))
         if trace is not None:
-            trace.delivered(turn, conversation + turn.tokens, emitted.cause)
-            called = trace.called
-            for action in emitted.actions:
-                called[action] = called.get(action, 0) + 1
-        self.conversation = conversation + turn.tokens
+            trace.delivered(turn, carried + turn.tokens, emitted.cause)
+            self._count(trace, emitted.actions)
+        if player.unusual or self.remembers:
+            self._noted(turn, emitted, previous.number)
+            if crash_reply:
+                self._crash()
         return turn
 
     def _resolved_by(self, trace: Trace, request: Request) -> None:
@@ -167,22 +281,165 @@ class Stage:
         world = self.world
         trace.resolved(world.progress(), world.holds(), request, self.ran)
 
+    def _noted(self, turn: Turn, emitted: Emission, parent: int) -> None:
+        """What a stage at the end of a wire, and scripts with events, keep of a turn."""
+        if self.remembers:
+            self._answered.append(Answered(self.state, self.previous, parent, self._met, emitted.actions))
+        if self._waiting:
+            self._waiting = tuple(words.after_turn() for words in self._waiting)
+        if self.crashes:
+            self._crash_after = emitted.crash_after
+            self._foresee_crash(turn)
+        if self.player.approves:
+            self._foresee_approval()
+
+    def _count(self, trace: Trace, actions: tuple[str, ...]) -> None:
+        """Count the calls that the model makes, but for those that it makes again, a history being gone."""
+        called, forgotten = trace.called, self._forgotten
+        for action in actions:
+            if forgotten and forgotten.get(action):
+                forgotten[action] -= 1
+            else:
+                called[action] = called.get(action, 0) + 1
+
+    def _meet(self) -> None:
+        """Remember a fault or event that came: whoever begins again does not meet it again."""
+        if self.remembers:
+            pc = self.state.pc
+            self._met = {**self._met, pc: self._met.get(pc, 0) + 1}
+
+    # Where a request stands
+
+    def _carried(self, request: Request) -> int:
+        """Tokens that a request carries: history, the turn it sends back, and what it adds."""
+        if request.shortened:
+            self._history = self._prompt_tokens + request.history
+        carried = self._history
+        if request.echo is not None and self.previous.turn is not None:
+            carried += self.previous.turn.tokens
+        for result in request.results:
+            carried += count_tokens(result.text)
+        return carried + count_tokens(request.text) if request.text else carried
+
+    def _stand(self, request: Request) -> None:
+        """Put the script where the harness stands, if that is not behind the last turn."""
+        place = stimulus(self.previous, request, FINISH_TOOL).place
+        trace = self.trace
+        if place == "on" or self._compacted or request.shortened:
+            return
+        if place == "lost":
+            # A helper's own conversation is none of the task's.
+            if not request.beside:
+                if trace is not None:
+                    trace.amnesia += 1
+                if self._restarts:
+                    self._go_back(0)
+            return
+        assert request.after is not None
+        forgotten = self._descendants(request.after)
+        if trace is not None:
+            if request.beside:
+                trace.concurrent_runs += 1
+            else:
+                trace.rolled_back += len(forgotten)
+                trace.amnesia += not request.after
+        self._go_back(request.after, forgotten)
+
+    @property
+    def _restarts(self) -> bool:
+        """Whether the script begins again for a harness that has forgotten the conversation."""
+        return self.player.starts_over or (self._crashed and self.player.may_start_over)
+
+    def _descendants(self, number: int) -> tuple[int, ...]:
+        """The turns of the newest conversation that went on from an answered turn."""
+        for last in range(len(self._answered), number, -1):
+            path, at = [], last
+            while at > number:
+                path.append(at)
+                at = self._answered[at - 1].parent
+            if at == number:
+                return tuple(path)
+        return ()
+
+    def _go_back(self, number: int, forgotten: tuple[int, ...] | None = None) -> None:
+        """The script as it was after an answered turn, but for what was met and told since."""
+        met: dict[int, int] = {}
+        state, self.previous, self._history = self.player.start, Delivered(), self._prompt_tokens
+        if number:
+            at = self._answered[number - 1]
+            state, self.previous, self._history = at.state, at.delivered, at.delivered.carried
+            met = at.met
+        since = {pc: count - met.get(pc, 0) for pc, count in self._met.items() if count > met.get(pc, 0)}
+        spared = dict(state.spared)
+        for pc, count in since.items():
+            spared[pc] = spared.get(pc, 0) + count
+        self.state = msgspec.structs.replace(
+            state, asked=self.world.all, spared=tuple(sorted(spared.items()))
+        )
+        self.ran = {}
+        self._shown = 0
+        self._first = number == 0
+        for turn in forgotten if forgotten is not None else range(1, len(self._answered) + 1):
+            self._forget(self._answered[turn - 1].actions)
+
+    def _forget(self, actions: tuple[str, ...]) -> None:
+        for action in actions:
+            self._forgotten[action] = self._forgotten.get(action, 0) + 1
+
+    # What a request shows as done
+
+    def _shows(self, request: Request) -> int:
+        """The items that what a request adds shows as done: by a result, or in a user's words."""
+        turn, items = self.previous.turn, 0
+        calls = {call.id: call for call in turn.calls} if turn is not None else {}
+        for result in request.results:
+            call = calls.get(result.id)
+            tool = self.task.tools.get(call.tool) if call is not None else None
+            if call is None or tool is None or not tool.does or result.error:
+                continue
+            arguments = parse_arguments(call.arguments) or {}
+            items |= self.task.items_of_call(tool, arguments, result.text, result.error)
+        if request.text:
+            items |= self.task.items_of(shown_done(request.text, tuple(self.task.vocabulary)))
+        return items
+
+    def _summary(self, spec: CompactSpec, request: Request, words: tuple[str, ...]) -> str:
+        """What the model says when it is asked to sum the conversation up."""
+        if spec.summary == "empty":
+            return ""
+        if spec.summary != "faithful":
+            return spec.summary
+        names = self.world.asked()
+        done = self._shown | self._shows(request)
+        kept = [name for name in names if name not in spec.forgets]
+        bits = self.world.vocabulary
+        return summary_text(
+            tuple(name for name in kept if done & bits[name]),
+            tuple(name for name in kept if not done & bits[name]),
+            words,
+        )
+
     # Events
 
     def happens(self, request: Request) -> tuple[Event, ...]:
         """What happens before a request is made. Words of the user's are to be added to it.
 
         The user writes between turns, or waits for an end of turn; the model's move before an event is over
-        when the request, the words included, gets past it.
+        when the request, the words included, gets past it. Words wait until a pause is over.
         """
+        if self._crash_answered:
+            self._crash()
         turn = self.previous.turn
-        ended = turn is None or is_decision(turn, self.offered)
-        released: tuple[Event, ...] = self._waiting if ended else ()
-        state, found, waiting = self._through_events(request, released, ended=ended)
+        moment: Moment = "turn"
+        if turn is not None and is_decision(turn, self.offered):
+            moment = "decision"
+        elif turn is not None and turn.kind == "pause" and request.echo is not None:
+            moment = "pause"
+        state, found, waiting = self._through_events(request, moment)
         if self.trace is not None and self.trace.last is not None and found:
             # Before the world is asked for more, and before the user's words stand in the request.
             self._resolved_by(self.trace, request)
-        self._commit(state, found, waiting if ended else (*self._waiting, *waiting))
+        self._commit(state, found, waiting)
         return found
 
     def after(self, ending: Ending, request: Request) -> tuple[Event, ...]:
@@ -190,7 +447,12 @@ class Stage:
 
         ``request`` is what it would ask with to go on.
         """
-        state, found, waiting = self._through_events(request, self._waiting, ended=True)
+        if self.crashes and not self._first:
+            step = self.player.upcoming(self.state, self.task.seed, self._shown)
+            if step is not None and isinstance(step[1].about, CrashSpec) and step[1].about.at == "ended":
+                self.state = step[0]
+                self._crash()
+        state, found, waiting = self._through_events(request, "ending")
         if not any(isinstance(event, UserWrites) for event in found):
             return ()
         trace, world = self.trace, self.world
@@ -201,50 +463,117 @@ class Stage:
         return found
 
     def _through_events(
-        self, request: Request, found: tuple[Event, ...], *, ended: bool
-    ) -> tuple[PlayerState, tuple[Event, ...], tuple[UserWrites, ...]]:
-        """The script behind the events that come next, those that happen now, and words that have to wait."""
+        self, request: Request, moment: Moment
+    ) -> tuple[PlayerState, tuple[Event, ...], tuple[Words, ...]]:
+        """The script behind the events that come next, those that happen now, and words that have to wait.
+
+        The user says one thing at a time, and first what has waited longest.
+        """
         player, state, seed = self.player, self.state, self.task.seed
-        waiting: tuple[UserWrites, ...] = ()
-        gone = self._gone
-        while (step := player.upcoming(state, seed)) is not None and step[1].event:
+        waiting = list(self._waiting)
+        found: tuple[Event, ...] = ()
+        said = False
+        for words in self._waiting:
+            if words.fit(moment):
+                waiting.remove(words)
+                found, said = (words.event,), True
+                break
+        gone = self._gone or any(isinstance(event, UserWrites) and event.closes for event in found)
+        while (step := player.upcoming(state, seed, self._shown)) is not None and step[1].event:
             reached, emitted = step
             event = emitted.happens
             if event is None and self.crashes:
                 break
-            words = isinstance(event, UserWrites)
-            waits = words and emitted.at_end and not ended
-            with_it = found if event is None or waits or (words and gone) else (*found, event)
-            asked = stimulus(self.previous, with_words(request, with_it), FINISH_TOOL)
-            if not self._first and not player.is_over(state, asked):
+            with_it = found
+            later: Words | None = None
+            if isinstance(event, Compacts):
+                said_before = tuple(e.text for e in found if isinstance(e, UserWrites))
+                with_it = (*found, Compacts(self._summary(emitted.about, request, said_before)))
+            elif isinstance(event, UserWrites):
+                later = Words(event, emitted.about.when)
+                if gone:
+                    later = None
+                elif not said and not waiting and later.fit(moment):
+                    with_it, later = (*found, event), None
+            elif event is not None:
+                with_it = (*found, event)
+            if not self._first and not self._gets_past(state, request, with_it):
                 break
             state, found = reached, with_it
             if isinstance(event, UserWrites):
-                waiting = (*waiting, event) if waits and not gone else waiting
-                gone = gone or event.closes
-        return state, found, waiting
+                said = said or event in found
+                if later is not None:
+                    waiting.append(later)
+                gone = gone or (event.closes and later is None)
+        return state, found, tuple(waiting)
 
-    def _commit(self, state: PlayerState, found: tuple[Event, ...], waiting: tuple[UserWrites, ...]) -> None:
-        self.state = state
-        self._waiting = waiting
+    def _gets_past(self, state: PlayerState, request: Request, events: tuple[Event, ...]) -> bool:
+        """Whether a request, with what happens before it, gets past the move that is played."""
+        carries = self._carried(with_words(request, events))
+        for event in events:
+            if isinstance(event, Compacts):
+                carries += self._prompt_tokens + count_tokens(event.summary) - self._history
+        asked = stimulus(self.previous, with_words(request, events), FINISH_TOOL, carries)
+        return self.player.is_over(state, asked)
+
+    def _commit(self, state: PlayerState, found: tuple[Event, ...], waiting: tuple[Words, ...]) -> None:
         for event in found:
             self.happened = (*self.happened, (self.turns, event))
             if isinstance(event, Approves):
                 self.world.approve(event.items)
             elif isinstance(event, Compacts):
-                # Prompt and last turn stand; what is sent with this request comes on top.
-                last = self.previous.turn
-                self.conversation = self._prompt_tokens + (last.tokens if last is not None else 0)
+                # Prompt, summary and last turn stand; what is sent with this request comes on top.
+                self._history = self._prompt_tokens + count_tokens(event.summary)
+                self._shown = self.task.items_of(shown_done(event.summary, tuple(self.task.vocabulary)))
+                self._compacted = True
+                if event.summary:
+                    self.summaries = (*self.summaries, event.summary)
+                if self.trace is not None:
+                    self._forgotten = dict(self.trace.called)
             else:
                 self._gone = self._gone or event.closes
                 if self.trace is not None:
                     self.trace.user_wrote(bool(event.asks))
                 self.world.ask(event.asks)
+        self.state = msgspec.structs.replace(state, asked=self.world.all)
+        self._waiting = waiting
+
+    # Crashes and approvals that are seen coming
+
+    def _foresee_crash(self, turn: Turn) -> None:
+        """Make ready for a crash at the moments before the next request comes."""
+        state = self.state
+        if not state.waits or self.player.listens(state):
+            return
+        step = self.player.upcoming(state, self.task.seed, self._shown)
+        if step is None or not isinstance(step[1].about, CrashSpec):
+            return
+        spec = step[1].about
+        calls = world_calls(turn, self.offered)
+        if spec.at == "tool" and calls:
+            self._crash_after = 0 if spec.before else 1
+        elif spec.at == "answered":
+            self._crash_answered = True
+        else:
+            return
+        self.state = step[0]
+
+    def _foresee_approval(self) -> None:
+        """Decide about the calls of the turn just delivered, where a decision comes right after it."""
+        state = self.state
+        self._decisions = None
+        if not state.waits or self.player.listens(state):
+            return
+        step = self.player.upcoming(state, self.task.seed, self._shown)
+        if step is not None and isinstance(step[1].about, ApproveSpec):
+            self._decisions = step[1].about
 
     # Tools
 
     def _crash(self) -> None:
         self._crash_after = None
+        self._crash_answered = False
+        self._crashed = True
         raise Crashed
 
     def run(self, call: Call, key: str | None = None) -> Result:
@@ -256,12 +585,19 @@ class Stage:
             self._crash()
         turn = self.previous.turn
         if self.trace is not None:
-            self.trace.runs(turn, call)
+            self._observe(self.trace, turn, call)
+        if self._waiting:
+            self._waiting = tuple(words.after_call() for words in self._waiting)
         arguments = call.arguments if key is None else with_key(call.arguments, key)
+        if call.tool == DELEGATE_TOOL:
+            helped = self._help(call)
+            if helped is not None:
+                result = self.ran[call.id] = Result(call.id, *helped)
+                return result
         known = self._recorded(call.tool, arguments) if self.careful else None
         if known is not None:
             text, error = known.text, known.error
-        elif self._arms or call.tool == DELEGATE_TOOL:
+        elif self._arms or self._decisions is not None:
             text, error = self._scripted(call, arguments)
         else:
             text, error = self._perform(call.tool, arguments)
@@ -269,13 +605,23 @@ class Stage:
         if self._crash_after is not None:
             self._crash_after -= 1
             if self._crash_after == 0:
+                # Its effect has happened, and nobody was told.
+                del self.ran[call.id]
                 self._crash()
         return result
 
+    def _observe(self, trace: Trace, turn: Turn | None, call: Call) -> None:
+        """Tell of a call; what stands in an answer that broke off is called by nobody."""
+        broken = self.begun
+        trace.runs(turn if broken is None or call in (turn.calls if turn else ()) else broken, call)
+
     def _scripted(self, call: Call, arguments: str) -> tuple[str, bool]:
         """The answer to a call where the script has one of its own."""
-        if call.tool == DELEGATE_TOOL:
-            self._run_child(call)
+        if self._decisions is not None:
+            decided = self._decided(self._decisions, call, arguments)
+            if isinstance(decided, tuple):
+                return decided
+            arguments = decided
         arm = None
         for candidate in self._arms:
             if candidate.tool == call.tool and candidate.arguments == call.arguments:
@@ -285,15 +631,129 @@ class Stage:
                 self.world.call(tool, values)
         return self._replied(call.tool, arguments, arm.reply if arm else None)
 
-    def _run_child(self, call: Call) -> None:
-        """Run the first child of these arguments that has not run; each delegate call has its own."""
-        for child in self._children:
-            if child.arguments == call.arguments:
-                for tool, arguments, reply in child.calls:
-                    if not self.careful or self._recorded(tool, arguments) is None:
-                        self._replied(tool, arguments, reply)
-                self._children = tuple(other for other in self._children if other is not child)
-                return
+    def _decided(self, spec: ApproveSpec, call: Call, arguments: str) -> str | tuple[str, bool]:
+        """What a person's decision makes of a gated call: its arguments, or the answer that it is refused."""
+        tool, values = self.task.tools.get(call.tool), parse_arguments(arguments)
+        name = values.get(tool.item or "") if tool is not None and values is not None else None
+        bit = self.world.vocabulary.get(name, 0) if isinstance(name, str) else 0
+        if values is None or not isinstance(name, str) or not bit & self.world.gated or spec.when != "now":
+            return arguments
+        if name in spec.refuse:
+            return f"{name}: refused{': ' + spec.message if spec.message else ''}", True
+        other = spec.change.get(name)
+        if other is not None:
+            self.world.approve(self.world.bits((other,)))
+            return json.dumps({**values, str(tool.item if tool else ""): other})
+        if spec.allow == "all" or name in spec.allow:
+            self.world.approve(bit)
+        return arguments
+
+    # Helpers
+
+    def _help(self, call: Call) -> tuple[str, bool] | None:
+        """Let a child agent work within a delegate call; None where the script has none for it.
+
+        A limit stops it within the call.
+        """
+        helping = self._helping
+        if helping is None or helping.call != call.id:
+            child = next((child for child in self._children if child.arguments == call.arguments), None)
+            if child is None:
+                said = self._helped.get(call.arguments)
+                return None if said is None else (said, False)
+            self._children = tuple(other for other in self._children if other is not child)
+            helping = Helping(
+                call.id, child, self.player.child(child, self.state), count_tokens(call.arguments)
+            )
+        self._helping = None
+        while True:
+            if over_budget(self.limits, self.tokens, self.input_tokens, self.output_tokens):
+                self._helping = helping
+                return "The child agent was stopped: the limit is reached.", True
+            helping, said = self._help_on(helping)
+            if said is not None:
+                self._helped = {**self._helped, call.arguments: said}
+                return said, False
+
+    def _help_on(self, helping: Helping) -> tuple[Helping, str | None]:
+        """One delivery of a child agent, and what it says in the end, where it ends."""
+        player, program = self.player, helping.child.program
+        state, emitted = player.advance(helping.state, helping.moved, self.task.seed, self._shown, program)
+        turn = emitted.turn
+        self.state = msgspec.structs.replace(
+            self.state, attempted=self.state.attempted | state.attempted, visits=state.visits
+        )
+        number = helping.number + 1
+        over = player.is_played(state, program) or number > HELPER_CAP
+        if over:
+            return helping, helping.said or "The child agent ended without an answer."
+        if turn.kind in ("failed", "in_progress"):
+            return msgspec.structs.replace(helping, state=state, number=number, moved=_AGAIN), None
+        self._serial += 1
+        if emitted.fresh:
+            emitted = freshen(emitted, f"{self._serial}")
+            turn = emitted.turn
+        carried = helping.carried
+        self.input_tokens += carried
+        self.output_tokens += turn.tokens
+        self.tokens += carried + turn.tokens
+        self.helpers = self.helpers.more(carried, turn.tokens)
+        if self.trace is not None:
+            self.trace.helped(carried, turn.tokens)
+            self._count(self.trace, emitted.actions)
+        if turn.kind == "cut_off":
+            moved = msgspec.structs.replace(_AGAIN, higher_limit=True, changed=True, shortened=True)
+            return msgspec.structs.replace(helping, state=state, number=number, moved=moved), None
+        if turn.kind == "refusal":
+            if helping.refused:
+                return helping, turn.text or "The child agent refused."
+            moved = msgspec.structs.replace(_AGAIN, other_model=True, changed=True)
+            return (
+                msgspec.structs.replace(helping, state=state, number=number, moved=moved, refused=True),
+                None,
+            )
+        carried += turn.tokens
+        if turn.kind == "pause":
+            moved = msgspec.structs.replace(_AGAIN, resent=True)
+            return (
+                msgspec.structs.replace(helping, state=state, number=number, moved=moved, carried=carried),
+                None,
+            )
+        arms, children = self._arms, self._children
+        self._arms, self._children = emitted.arms, emitted.children
+        for call in turn.runnable:
+            if not is_own(call.tool, self.offered):
+                text, _ = self._helper_call(call)
+                carried += count_tokens(text)
+        self._arms, self._children = arms, children
+        finished = finish_call(turn, self.offered) is not None
+        said = turn.text or helping.said
+        if not turn.calls or finished:
+            if finished and turn.told is not None and not turn.text:
+                said = "Completed: " + (", ".join(turn.told.completed) or "none") + "."
+            return helping, said or "The child agent ended without an answer."
+        return (
+            msgspec.structs.replace(
+                helping, state=state, number=number, moved=_AGAIN, carried=carried, said=said, refused=False
+            ),
+            None,
+        )
+
+    def _helper_call(self, call: Call) -> tuple[str, bool]:
+        """A call of a child agent's; it may have a child of its own."""
+        if call.tool == DELEGATE_TOOL:
+            child = next((child for child in self._children if child.arguments == call.arguments), None)
+            if child is not None:
+                start = self.player.child(child, self.state)
+                inner = Helping(call.id, child, start, count_tokens(call.arguments))
+                while True:
+                    if over_budget(self.limits, self.tokens, self.input_tokens, self.output_tokens):
+                        return "The child agent was stopped: the limit is reached.", True
+                    inner, said = self._help_on(inner)
+                    if said is not None:
+                        return said, False
+        known = self._recorded(call.tool, call.arguments) if self.careful else None
+        return self._scripted(call, call.arguments) if known is None else (known.text, known.error)
 
     def _recorded(self, tool: str, arguments: str) -> Outcome | None:
         """The answer to a call whose effect was had, or was accepted and will be had."""
@@ -327,8 +787,6 @@ class Stage:
         if reply is None or values is None:
             return self._perform(tool, arguments)
         effect = reply.effective
-        if tool == DELEGATE_TOOL:
-            return reply.text or "", reply.error
         if effect == "applied":
             text, error = self._perform(tool, arguments)
         elif reply.text is None:
@@ -336,8 +794,8 @@ class Stage:
             outcome = probe.call(tool, values)
             probe.close()
             text, error = outcome.text, outcome.error
-        if effect == "late":
-            self._late = (*self._late, (2, tool, arguments))
+        if effect == "late" and reply.lands != "never":
+            self._late = (*self._late, (reply.lands, tool, arguments))
         if reply.text is not None:
             return reply.text, reply.error
         return (f"{tool}: failed", True) if reply.error else (text, error)
@@ -365,9 +823,16 @@ class Stage:
         copy.__dict__.update(self.__dict__)
         copy.world = self.world.fork()
         copy.ran = dict(self.ran)
+        if self._helping is not None:
+            # Who goes on from here, without limits, lets the helper go on.
+            copy.ran.pop(self._helping.call, None)
         copy.trace = None
         copy.crashes = False
+        copy.remembers = False
+        copy.limits = Limits()
+        copy._forgotten = {}
         copy._crash_after = None
+        copy._crash_answered = False
         copy.cap = 1 << 60
         copy._idle = 0
         return copy
@@ -383,5 +848,6 @@ class Stage:
         if turn is not None:
             # Which move a turn came from says what is in it; its ids and keys are not part of the state.
             pending = (self.path, turn.kind, tuple(call.id in self.ran for call in turn.calls))
-        outside = (self._waiting, self._gone, self.world.all)
+        shown = self._shown if self.player.reads else 0
+        outside = (self._waiting, self._gone, self.world.all, shown, self._helping)
         return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late, outside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -68,11 +68,19 @@ class Arm(msgspec.Struct, frozen=True):
     settles: str | None = None
 
 
+class Scope(NamedTuple):
+    """The items that the script has attempted, and those asked for so far (bit sets)."""
+
+    attempted: int
+    asked: int
+
+
 class Child(msgspec.Struct, frozen=True):
-    """What a child agent does within the delegate call with these arguments: its calls, in order."""
+    """A child agent within the delegate call with these arguments: its moves, and where it begins."""
 
     arguments: str
-    calls: tuple[tuple[str, str, Reply | None], ...]
+    program: Any
+    scope: Scope
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -112,8 +120,10 @@ class Emission(msgspec.Struct, frozen=True):
     event: str = ""
     #: What the event is to a harness; None for a crash.
     happens: Event | None = None
-    #: Whether the user writes only when the run has ended or a turn has.
-    at_end: bool = False
+    #: What the event's move says of it.
+    about: Any = None
+    #: What a fault breaks off, which no harness gets to read whole.
+    begun: Turn | None = None
     #: The harness is killed when so many calls of the turn have run; None: it is not.
     crash_after: int | None = None
 
@@ -125,56 +135,61 @@ class Script:
         self.world = world
         self.offered = offered
         self.output = output
-        self.items = world.spec.items
-        self.listed = tuple(dict.fromkeys((*world.spec.items, *world.spec.forbidden)))
         self.tools = {tool.name: tool for tool in world.tools}
+        self._every = world.spec.items
+        self._later = bool(world.spec.later)
 
     # Items
 
-    def chosen(self, value: Any, attempted: int, *, of_attempted: bool) -> tuple[str, ...]:
+    def items(self, asked: int) -> tuple[str, ...]:
+        """The items asked for so far, in the world's order."""
+        if not self._later:
+            return self._every
+        bits = self.world.vocabulary
+        return tuple(item for item in self._every if asked & bits[item])
+
+    def chosen(self, value: Any, scope: Scope, *, of_attempted: bool) -> tuple[str, ...]:
         """Items that ``N``, ``all``, ``rest`` or a list of ids stands for."""
         if isinstance(value, tuple):
             return value
         bits = self.world.vocabulary
-        items = [item for item in self.items if not of_attempted or attempted & bits[item]]
+        items = [item for item in self.items(scope.asked) if not of_attempted or scope.attempted & bits[item]]
         return tuple(items if value in ("all", "rest") else items[:value])
 
     # Parts
 
-    def part(self, move: Move, attempted: int) -> Part:
+    def part(self, move: Move, scope: Scope) -> Part:
         """The contribution of a move that is one turn by itself."""
         match move:
             case CallMove():
                 return self._calls(((move.call, move.with_),), move.reply)
             case UndoMove():
-                items = self.chosen(move.undo, attempted, of_attempted=True)
+                items = self.chosen(move.undo, scope, of_attempted=True)
                 calls = [call for item in items for call in self.world.undo_calls(item)]
                 return self._calls(tuple(calls), None)
             case TickMove():
-                return self.ticks(self.chosen(move.tick, attempted, of_attempted=False))
+                return self.ticks(self.chosen(move.tick, scope, of_attempted=False))
             case SayMove():
-                return self._say(move, attempted)
+                return self._say(move, scope)
             case ThinkMove():
                 return Part((Thinking(move.think),), claim=move.claim)
             case EmptyMove():
                 return Part(claim=move.claim)
             case FinishMove():
-                return self._finish(move, attempted)
+                return self._finish(move, scope)
             case OutputMove():
-                return Part((Text(_json(move.output)),), claim=move.claim)
+                return self._output(move, scope)
             case PauseMove():
                 text = (Text(move.pause.text),) if move.pause.text else ()
                 call = ServerCall("server_0", move.pause.name)
                 return Part((*text, call), stop="pause_turn")
             case TruncateMove():
-                return self._truncate(move, attempted)
+                return self._truncate(move, scope)
             case RefuseMove():
                 text = (Text(move.refuse.text),) if move.refuse.text else ()
                 return Part(text, stop="refusal", category=move.refuse.category)
             case RawMove():
                 return self._raw(move)
-            case DelegateMove():
-                return self._delegate(move, attempted)
         raise TypeError(f"{verb_of(move)} is not one turn")
 
     def work(self, items: tuple[str, ...], *, ticks: bool, reply: Reply | None) -> Part:
@@ -230,26 +245,26 @@ class Script:
         has = {"finish": offered.finish, "keyword": bool(offered.keyword), "output": offered.output}
         return channel if has.get(channel) else "text"
 
-    def _told(self, spec: FinishSpec | None, claim: Claim, attempted: int) -> Finish:
+    def _told(self, spec: FinishSpec | None, claim: Claim, scope: Scope) -> Finish:
         """The finish that a claim stands for: for ``done`` all items unless it says otherwise."""
         if spec is None:
             done = claim == "done"
-            return Finish(self.items if done else self.chosen("all", attempted, of_attempted=True))
+            return Finish(self.items(scope.asked) if done else self.chosen("all", scope, of_attempted=True))
         completed = spec.completed
         if completed is None:
-            rest = [item for item in self.items if item not in spec.skipped]
+            rest = [item for item in self.items(scope.asked) if item not in spec.skipped]
             completed = tuple(rest) if claim == "done" else ()
-        names = self.chosen(completed, attempted, of_attempted=False)
+        names = self.chosen(completed, scope, of_attempted=False)
         return Finish(names, spec.skipped, spec.reason)
 
-    def _say(self, move: SayMove, attempted: int) -> Part:
+    def _say(self, move: SayMove, scope: Scope) -> Part:
         words = self._words(move.say)
-        told = self._told(move.finish, move.claim, attempted)
+        told = self._told(move.finish, move.claim, scope)
         return self._claim(words, move.claim, self._channel(move.channel, move.claim), told, move)
 
-    def _finish(self, move: FinishMove, attempted: int) -> Part:
-        told = self._told(move.finish, "none", attempted)
-        covers = set(self.items) <= {*told.completed, *told.skipped}
+    def _finish(self, move: FinishMove, scope: Scope) -> Part:
+        told = self._told(move.finish, "none", scope)
+        covers = set(self.items(scope.asked)) <= {*told.completed, *told.skipped}
         claim: Claim = "done" if covers else "partial"
         channel = move.channel
         if channel == "offered" and self.offered.finish:
@@ -259,6 +274,15 @@ class Script:
             return self._claim("", claim, channel, told, None)
         said = "Completed: " + (", ".join(told.completed) or "none") + "."
         return self._claim(said, claim, channel, told, move)
+
+    def _output(self, move: OutputMove, scope: Scope) -> Part:
+        """Typed output as it is written; by another channel it is the claim that counts."""
+        if move.channel in ("offered", "output", "text"):
+            return Part((Text(_json(move.output)),), claim=move.claim)
+        told = self._told(None, move.claim, scope)
+        return self._claim(
+            _json(move.output), move.claim, self._channel(move.channel, move.claim), told, None
+        )
 
     def _claim(self, words: str, claim: Claim, channel: Channel, told: Finish, move: Move | None) -> Part:
         phase = move.phase if isinstance(move, SayMove) else None
@@ -287,15 +311,16 @@ class Script:
 
     # Cut off, foreign, delegated
 
-    def _truncate(self, move: TruncateMove, attempted: int) -> Part:
+    def _truncate(self, move: TruncateMove, scope: Scope) -> Part:
         stop: StopReason = move.limit
         if move.truncate == "text":
             text = Text("The next step is to go through the remaining")
             return Part((text,), stop=stop, claim=move.claim)
         if isinstance(move.truncate, str):
             bits = self.world.vocabulary
-            open_items = [item for item in self.items if not attempted & bits[item]]
-            item = (open_items or list(self.items))[0]
+            items = self.items(scope.asked)
+            open_items = [item for item in items if not scope.attempted & bits[item]]
+            item = (open_items or list(items))[0]
         else:
             item = move.truncate.work
         tool, arguments = self.world.settle_calls(item, NONCE)[0]
@@ -327,34 +352,29 @@ class Script:
         part = msgspec.structs.replace(part, attempts=attempts, category=move.raw.extra.get("category"))
         return part if move.raw.stop is msgspec.UNSET else labelled(part, move.raw.stop)
 
-    def _delegate(self, move: DelegateMove, attempted: int) -> Part:
-        done: list[tuple[str, str, Reply | None]] = []
-        seen = attempted
-        said = "The child agent ended without an answer."
-        for inner in move.delegate.do:
-            if isinstance(inner, WorkMove):
-                items = self.work_items(inner, seen)
-                part = self.work(items, ticks=False, reply=inner.reply)
-            else:
-                part = self.part(inner, seen)
-            reply = getattr(inner, "reply", None)
-            seen |= part.attempts
-            calls = [block for block in part.blocks if isinstance(block, Call) and block.tool != FINISH_TOOL]
-            done.extend((call.tool, call.arguments, reply) for call in calls)
-            if not calls:
-                said = " ".join(b.text for b in part.blocks if isinstance(b, Text)) or said
-                break
+    def delegate(self, move: DelegateMove, scope: Scope, program: Any) -> Part:
+        """The call within which a child agent plays its moves."""
         call = Call("", DELEGATE_TOOL, _json({"name": move.delegate.name}))
-        arm = Arm(DELEGATE_TOOL, call.arguments, Reply(text=said))
-        child = Child(call.arguments, tuple(done))
-        return Part((call,), "tool_use", arms=(arm,), attempts=seen & ~attempted, children=(child,))
+        return Part((call,), "tool_use", children=(Child(call.arguments, program, scope),))
 
-    def work_items(self, move: WorkMove, attempted: int) -> tuple[str, ...]:
-        """The items that a ``work`` move does, fixed when it starts."""
+    def begun(self, cut: str, scope: Scope) -> Turn:
+        """What a stream that breaks ``in_call`` or ``after_call`` had begun: a call that does an item."""
+        items = self.items(scope.asked)
+        bits = self.world.vocabulary
+        item = next((item for item in items if not scope.attempted & bits[item]), items[0])
+        tool, arguments = self.world.settle_calls(item, "broken")[0]
+        written = _json(arguments)
+        if cut == "in_call":
+            written = written[: max(1, len(written) * 2 // 3)]
+        return make_turn((Text("Next:"), Call("call_broken", tool, written)), "tool_use")
+
+    def work_items(self, move: WorkMove, scope: Scope, shown: int = 0) -> tuple[str, ...]:
+        """The items that a ``work`` move does, fixed when it starts; ``shown`` are seen to be done."""
         if isinstance(move.work, tuple):
             return move.work
         bits = self.world.vocabulary
-        items = [item for item in self.items if bool(attempted & bits[item]) == move.again]
+        attempted = shown if move.work == "unseen" else scope.attempted
+        items = [item for item in self.items(scope.asked) if bool(attempted & bits[item]) == move.again]
         return tuple(items[: move.work] if isinstance(move.work, int) else items)
 
 
@@ -418,9 +438,7 @@ def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool]) -> Em
     if turn.kind not in ("content", "unknown"):
         part = msgspec.structs.replace(part, attempts=0)
     calls = turn.calls if speaks(turn) else ()
-    asked = [(call.tool, call.arguments) for call in calls]
-    asked.extend((tool, arguments) for child in part.children for tool, arguments, _ in child.calls)
-    actions = (action_of(tools.get(tool), parse_arguments(arguments)) for tool, arguments in asked)
+    actions = (action_of(tools.get(call.tool), parse_arguments(call.arguments)) for call in calls)
     return Emission(
         turn,
         label,
@@ -438,28 +456,26 @@ _ESCAPED_NONCE = msgspec.json.encode(NONCE).decode()[1:-1]
 
 
 def freshen(emitted: Emission, nonce: str) -> Emission:
-    """An emission with its keys made fresh."""
-
-    def fresh(text: str) -> str:
-        return text.replace(_ESCAPED_NONCE, nonce)
-
-    blocks = tuple(
-        Call(block.id, block.tool, fresh(block.arguments)) if isinstance(block, Call) else block
-        for block in emitted.turn.content
-    )
+    """An emission with its keys made fresh: each posting has one of its own, in a batch too."""
+    made: dict[tuple[str, str], list[str]] = {}
+    blocks: list[Block] = []
+    for block in emitted.turn.content:
+        if isinstance(block, Call):
+            same = made.setdefault((block.tool, block.arguments), [])
+            own = f"{nonce}.{len(same) + 1}" if same else nonce
+            same.append(block.arguments.replace(_ESCAPED_NONCE, own))
+            block = Call(block.id, block.tool, same[-1])
+        blocks.append(block)
     old = emitted.turn
     turn = make_turn(
-        blocks, old.stop, native=old.native, category=old.category, claim=old.claim, told=old.told
+        tuple(blocks), old.stop, native=old.native, category=old.category, claim=old.claim, told=old.told
     )
-    arms = tuple(msgspec.structs.replace(arm, arguments=fresh(arm.arguments)) for arm in emitted.arms)
-    children = tuple(
-        Child(
-            child.arguments,
-            tuple((tool, fresh(arguments), reply) for tool, arguments, reply in child.calls),
-        )
-        for child in emitted.children
+    arms = tuple(
+        msgspec.structs.replace(arm, arguments=arguments)
+        for arm in emitted.arms
+        for arguments in dict.fromkeys(made.get((arm.tool, arm.arguments), (arm.arguments,)))
     )
-    return msgspec.structs.replace(emitted, turn=turn, arms=arms, children=children)
+    return msgspec.structs.replace(emitted, turn=turn, arms=arms)
 
 
 def typed_output(schema: Mapping[str, Any] | None, words: str, told: Finish) -> Any:

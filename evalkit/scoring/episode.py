@@ -13,6 +13,7 @@ from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
 from evalkit.core.traces import Decision, Trace
 from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
+from evalkit.harnesses.loop import limits_of
 from evalkit.models.scripted import NeverEnds, Stage, ToolFailed
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
@@ -52,6 +53,7 @@ def run_episode(
     ``watch`` is told of each turn, ``on_stage`` of the stage before the first one.
     """
     stage = arena.stage(seed, cap=arena.cap(seed))
+    stage.limits = limits_of(strategy, stage.task.limits)
     if on_stage is not None:
         on_stage(stage)
     ending, note = ending_of(lambda: (run or in_process)(strategy, stage, watch))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evalkit.core.decisions import Ending
-from evalkit.harnesses.loop import NOTIONS
+from evalkit.harnesses.loop import NOTIONS, limits_of
 from evalkit.models.scripted import Crashed, NeverEnds, Stage
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
@@ -37,6 +37,7 @@ def run_worker_episode(
     """
     stage = watch(arena.stage(seed, cap=arena.cap(seed)))
     stage.crashes = True
+    stage.limits = limits_of(strategy, stage.task.limits)
     store = open()
     order = _order(arena, seed)
     store.add((order,), 0.0)

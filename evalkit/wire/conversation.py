@@ -1,8 +1,8 @@
 """From a full request body to the join it stands for.
 
 A request repeats the whole conversation, or names an answer whose conversation the server holds. What moves a
-script on is only what it adds to the last turn that was delivered. The server remembers a digest and a count,
-not the conversation.
+script on is only what it adds to a turn that was delivered. The server remembers a digest and a count of each
+answered request, not the conversation.
 """
 
 from __future__ import annotations
@@ -14,11 +14,20 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from evalkit.core.requests import DEFAULT_LIMIT, Request, Result
-from evalkit.core.turns import Block, Call, ServerCall, Text, Thinking, Turn, parse_arguments
-from evalkit.wire.answers import rebuilt
+from evalkit.core.turns import (
+    Block,
+    Call,
+    ServerCall,
+    Text,
+    Thinking,
+    Turn,
+    count_tokens,
+    parse_arguments,
+)
+from evalkit.wire.answers import encode_json, rebuilt
 from evalkit.wire.incoming import Incoming, Piece
 
-Kind: TypeAlias = Literal["first", "extends", "again", "same_answer", "compacted", "new"]
+Kind: TypeAlias = Literal["first", "extends", "again", "same_answer", "back", "compacted", "new"]
 
 
 class Point(msgspec.Struct, frozen=True):
@@ -37,30 +46,53 @@ class Sent(msgspec.Struct, frozen=True):
     ids: Mapping[str, str]
 
 
+class Held(msgspec.Struct, frozen=True):
+    """An answered request: where the conversation stood with it, the turn, the answered one before it."""
+
+    point: Point
+    sent: Sent
+    parent: int
+
+
 class Memory(msgspec.Struct):
     """What the server remembers of an episode's conversation.
 
-    ``answered`` is the point of the last request that a turn answered, ``asked`` that of the last request at
-    all, ``request`` how the script saw it. ``base`` is where the last request began: at the answer
-    ``base_id``, or at the beginning. ``fault`` says that the last answer was no turn, ``delivered`` that the
-    last turn reached its client whole.
+    ``turns`` are the answered requests in order, ``asked`` is the point of the last request at all,
+    ``request`` how the script saw it. ``base`` is where the last request began: at the answer ``base_id``, or
+    at the beginning. ``fault`` says that the last answer was no turn, ``delivered`` that the last turn
+    reached its client whole. ``prompt`` is what the conversation began with, ``summaries`` are those that the
+    model gave.
     """
 
-    answered: Point = Point()
+    turns: list[Held] = []
     asked: Point = Point()
     base: Point = Point()
     base_id: str | None = None
     settings: tuple[object, ...] = ()
     request: Request | None = None
-    sent: Sent | None = None
     fault: bool = False
     delivered: bool = True
+    prompt: str = ""
+    summaries: tuple[str, ...] = ()
+
+    @property
+    def sent(self) -> Sent | None:
+        """The last turn that was sent."""
+        return self.turns[-1].sent if self.turns else None
+
+    def number(self, name: str | None) -> int:
+        """The number of the turn with this answer's id; 0 where there is none."""
+        for place in range(len(self.turns), 0, -1):
+            if self.turns[place - 1].sent.id == name:
+                return place
+        return 0
 
 
 class Joined(msgspec.Struct, frozen=True):
     """A request as what it adds. ``point`` is where the conversation stands with it.
 
     ``pieces`` is what it adds, for the rules of the join; ``complete`` that they are the whole conversation.
+    ``last`` is the turn that it goes on from, ``parent`` its number.
     """
 
     kind: Kind
@@ -68,6 +100,8 @@ class Joined(msgspec.Struct, frozen=True):
     point: Point
     pieces: tuple[Piece, ...] = ()
     complete: bool = False
+    last: Sent | None = None
+    parent: int = 0
 
 
 def said(pieces: Sequence[Piece]) -> list[Piece]:
@@ -92,18 +126,26 @@ def speaks(turn: Turn) -> bool:
     )
 
 
-def _step(chain: bytes, piece: Piece) -> bytes:
+def _key(piece: Piece) -> str:
+    """What a piece says of a conversation; ids and an assistant's words say nothing."""
     block = piece.block
-    if isinstance(block, Text):
-        key = f"{piece.role[0]}{block.text}"
-    elif isinstance(block, Call):
-        key = f"c{block.id}\0{block.tool}"
-    elif isinstance(block, Result):
-        key = f"r{block.id}\0{block.text}"
-    elif isinstance(block, ServerCall):
-        key = f"s{block.id}"
-    else:
-        key = ""
+    if isinstance(block, Call):
+        value = parse_arguments(block.arguments)
+        written = block.arguments if value is None else encode_json(value).decode()
+        return f"c{block.tool}\0{written}"
+    if isinstance(block, Result):
+        return f"r{block.text}"
+    if isinstance(block, ServerCall):
+        return f"s{block.name}"
+    if isinstance(block, Text) and piece.role == "user":
+        return f"u{block.text}"
+    return ""
+
+
+def _step(chain: bytes, piece: Piece) -> bytes:
+    key = _key(piece)
+    if not key:
+        return chain
     return hashlib.blake2b(chain + key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -130,40 +172,147 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
     plain = Request(limit=limit, model=incoming.model)
     start = beginning(memory, incoming.continues)
     point = walk(start, pieces)
-    if memory.request is None:
-        return Joined("first", plain, point, tuple(pieces), True)
-    sent = memory.sent
-    goes_on = sent is not None and incoming.continues == sent.id
-    repeated = point == memory.asked and not (goes_on and memory.base_id != incoming.continues)
-    if repeated and memory.settings == settings_of(incoming):
-        lost = not memory.fault and (retried or not memory.delivered)
+    sent, turns = memory.sent, len(memory.turns)
+    same = point == memory.asked and memory.settings == settings_of(incoming)
+    if memory.request is None or sent is None:
+        if memory.request is not None and same:
+            return Joined("again", msgspec.structs.replace(memory.request, again=True), point)
+        return Joined("first", _first(plain, pieces), point, tuple(pieces), True)
+    goes_on = incoming.continues == sent.id
+    lost = not memory.fault and (retried or not memory.delivered)
+    if same and not (goes_on and memory.base_id != incoming.continues):
         again = msgspec.structs.replace(memory.request, again=True)
-        return Joined("same_answer" if lost else "again", again, point)
-    if sent is None:
-        return Joined("first", plain, point, tuple(pieces), True)
+        if lost:
+            return Joined("same_answer", again, point, (), False, sent, turns)
+        if memory.fault or not _holds(sent.turn):
+            return Joined("again", again, point, (), False, sent, turns)
     if goes_on:
-        return Joined("extends", _request(sent, plain, pieces, held=True), point, tuple(pieces))
-    base = memory.answered
-    length = base.count - start.count
-    if 0 <= length <= len(pieces) and walk(start, pieces[:length]) == base:
+        request = _request(sent, plain, pieces, held=True)
+        return Joined("extends", request, point, tuple(pieces), False, sent, turns)
+    number, length = _longest(memory, start, pieces)
+    if incoming.continues is not None and not number:
+        number = memory.number(incoming.continues)
+    if number:
+        at = memory.turns[number - 1]
         tail = pieces[length:]
-        return Joined("extends", _request(sent, plain, tail, held=False), point, tuple(tail))
-    place = _find(sent.wire, pieces)
-    if place is not None:
-        tail = pieces[place:]
-        return Joined("compacted", _request(sent, plain, tail, held=False), point, tuple(tail))
-    texts = [piece.block.text for piece in pieces if piece.role == "user" and isinstance(piece.block, Text)]
-    request = msgspec.structs.replace(plain, text="\n".join(texts[1:]) or None)
+        held = incoming.continues == at.sent.id
+        dropped = number == turns and bool(tail or memory.fault or not _holds(at.sent.turn))
+        if dropped or held or _goes_on(at.sent.wire, tail):
+            request = _request(at.sent, plain, tail, held=held)
+            if number == turns:
+                return Joined("extends", request, point, tuple(tail), False, sent, turns)
+            request = msgspec.structs.replace(request, after=number)
+            return Joined("back", request, point, tuple(tail), False, at.sent, number)
+    compacted = _compacted(memory, plain, pieces, point)
+    if compacted is not None:
+        return compacted
+    if number and length == len(pieces):
+        # An earlier request, or the last one although its turn was delivered: the model decides anew.
+        return _anew(memory, plain, start, pieces, point, memory.turns[number - 1].parent)
+    kept = sum(_tokens(piece) for piece in pieces[1:] if not _is_users(piece))
+    own = not any(memory.prompt in piece.block.text for piece in pieces if isinstance(piece.block, Text))
+    request = msgspec.structs.replace(_first(plain, pieces), lost=True, history=kept, beside=own)
     return Joined("new", request, point, tuple(pieces), True)
+
+
+def prompt_of(pieces: Sequence[Piece]) -> str:
+    """The words that a conversation begins with."""
+    return next((p.block.text for p in said(pieces) if p.role == "user" and isinstance(p.block, Text)), "")
+
+
+def _holds(turn: Turn) -> bool:
+    """Whether a turn has content that a harness knows once it was delivered."""
+    return turn.kind in ("content", "unknown") and speaks(turn)
+
+
+def _first(plain: Request, pieces: Sequence[Piece]) -> Request:
+    """The first request of a conversation: what the user says beside the prompt."""
+    texts = [piece.block.text for piece in pieces if piece.role == "user" and isinstance(piece.block, Text)]
+    return msgspec.structs.replace(plain, text="\n".join(texts[1:]) or None)
+
+
+def _longest(memory: Memory, start: Point, pieces: Sequence[Piece]) -> tuple[int, int]:
+    """The answered request that pieces equal or extend, the longest and newest, and its length here."""
+    known = {held.point.chain: number for number, held in enumerate(memory.turns, 1)}
+    found = (known.get(start.chain, 0), 0) if start.chain else (0, 0)
+    chain = start.chain
+    for length, piece in enumerate(pieces, 1):
+        before, chain = chain, _step(chain, piece)
+        if chain != before and chain in known:
+            found = known[chain], length
+    return found
+
+
+def _goes_on(turn: Turn, tail: Sequence[Piece]) -> bool:
+    """Whether what follows an answered request begins with the turn that answered it."""
+    end = 0
+    while end < len(tail) and tail[end].role == "assistant":
+        end += 1
+    return bool(end) and _is(turn, tail[:end])
+
+
+def _anew(
+    memory: Memory, plain: Request, start: Point, pieces: Sequence[Piece], point: Point, parent: int
+) -> Joined:
+    """A request that was answered, made again: it goes on from the answered one before it."""
+    if not parent:
+        request = msgspec.structs.replace(_first(plain, pieces), after=0)
+        return Joined("back", request, point, tuple(pieces), True)
+    at = memory.turns[parent - 1]
+    held = start.chain == walk(at.point, _turn(at)).chain
+    length = 0 if held else _longest(Memory(turns=memory.turns[:parent]), start, pieces)[1]
+    tail = pieces[length:]
+    request = msgspec.structs.replace(_request(at.sent, plain, tail, held=held), after=parent)
+    return Joined("back", request, point, tuple(tail), False, at.sent, parent)
+
+
+def _compacted(memory: Memory, plain: Request, pieces: Sequence[Piece], point: Point) -> Joined | None:
+    """A conversation that was shortened and ends in the last turn, or holds a summary that was given."""
+    sent = memory.sent
+    assert sent is not None
+    place = _find(sent.wire, pieces)
+    if place is None:
+        summed = [
+            number
+            for number, piece in enumerate(pieces, 1)
+            if isinstance(piece.block, Text) and any(text in piece.block.text for text in memory.summaries)
+        ]
+        if not summed:
+            return None
+        place = summed[-1]
+    tail = pieces[place:]
+    history = sum(map(_tokens, pieces[1:place]))
+    request = msgspec.structs.replace(_request(sent, plain, tail, held=False), history=history)
+    return Joined("compacted", request, point, tuple(tail), False, sent, len(memory.turns))
+
+
+def _is_users(piece: Piece) -> bool:
+    return piece.role == "user" and isinstance(piece.block, Text)
+
+
+def _tokens(piece: Piece) -> int:
+    """Tokens of a piece, by the stated counter."""
+    block = piece.block
+    if isinstance(block, Call):
+        return count_tokens(block.tool) + count_tokens(block.arguments)
+    if isinstance(block, ServerCall):
+        return count_tokens(block.name) + count_tokens(block.result or "")
+    return count_tokens(block.text)
+
+
+def _turn(held: Held) -> list[Piece]:
+    """An answer's turn as a request sends it back."""
+    return said([Piece("assistant", block, 0) for block in held.sent.wire.content])
 
 
 def beginning(memory: Memory, continues: str | None) -> Point:
     """Where a request begins: at the beginning, or behind the answer that it goes on from."""
     if continues is None:
         return Point()
-    if memory.sent is not None and continues == memory.sent.id:
-        turn = [Piece("assistant", block, 0) for block in memory.sent.wire.content]
-        return walk(memory.answered, said(turn))
+    number = memory.number(continues)
+    if number:
+        held = memory.turns[number - 1]
+        return walk(held.point, _turn(held))
     if continues == memory.base_id:
         return memory.base
     return Point(continues.encode(), 0)

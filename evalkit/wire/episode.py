@@ -14,7 +14,16 @@ from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Claim, Finish, Turn
 from evalkit.wire.answers import Dialect, Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
-from evalkit.wire.conversation import Joined, Memory, Sent, beginning, join, settings_of
+from evalkit.wire.conversation import (
+    Held,
+    Joined,
+    Memory,
+    Sent,
+    beginning,
+    join,
+    prompt_of,
+    settings_of,
+)
 from evalkit.wire.dialects import SPOKEN
 from evalkit.wire.expressible import is_fault, unsayable
 from evalkit.wire.faults import fault_reply
@@ -50,6 +59,7 @@ class Episode:
         blocking: bool = False,
     ) -> None:
         self.script = script
+        script.remembers = True
         self.sides = sides
         self.names = names or ToolNames()
         self.own_tools = own_tools
@@ -73,14 +83,18 @@ class Episode:
         """Whether a body is that of the last request, byte for byte."""
         return _digest(raw) == self._body
 
-    def post(self, dialect: Dialect, raw: bytes, *, retried: bool = False) -> Reply:
-        """Answer a request for a turn. ``retried``: the client says that it repeats one without an answer."""
+    def post(self, dialect: Dialect, raw: bytes, *, retried: bool = False, beside: bool = False) -> Reply:
+        """Answer a request for a turn.
+
+        ``retried``: the client says that it repeats one without an answer; ``beside``: another request was
+        open when it came.
+        """
         self.seen.requests += 1
         self._body = _digest(raw)
         if self.failure is not None:
             return refusal(dialect, BadRequest("over", OVER))
         try:
-            return self._answer(dialect, raw, retried=retried)
+            return self._answer(dialect, raw, retried=retried, beside=beside)
         except BadRequest as bad:
             if self.seen.note_refusal(bad, raw) and self.script.trace is not None:
                 self.script.trace.dialect_faults += 1
@@ -89,7 +103,7 @@ class Episode:
             self.failure = error
             return refusal(dialect, BadRequest("over", OVER))
 
-    def _answer(self, dialect: Dialect, raw: bytes, *, retried: bool) -> Reply:
+    def _answer(self, dialect: Dialect, raw: bytes, *, retried: bool, beside: bool) -> Reply:
         body = parse_body(raw)
         incoming = SPOKEN[dialect].read(body)
         kind = side_request(incoming, self.sides, has_tools=self._has_tools)
@@ -99,10 +113,15 @@ class Episode:
         self.seen.first = self.seen.first or (dialect, incoming.stream)
         self._check_held(dialect, incoming)
         memory = self.memory
-        last = memory.sent.wire if memory.sent is not None else None
+        memory.summaries = self.script.summaries
         joined = join(memory, incoming, retried=retried)
+        if beside and joined.kind == "back":
+            joined = msgspec.structs.replace(
+                joined, request=msgspec.structs.replace(joined.request, beside=True)
+            )
+        last = joined.last.wire if joined.last is not None else None
         self._check_continued(dialect, incoming, joined)
-        faults = neutral(self.script.previous.turn, joined)
+        faults = neutral(joined.last.turn if joined.last is not None else None, joined)
         if faults:
             if self.script.trace is not None and not self.seen.refused_before(raw):
                 self.script.trace.protocol_faults.extend(faults)
@@ -112,10 +131,12 @@ class Episode:
         if ruling.refused is not None:
             raise ruling.refused
         self._has_tools = self._has_tools or bool(incoming.tools)
+        if joined.kind == "first":
+            memory.prompt = prompt_of(incoming.pieces)
         if joined.kind == "same_answer" and self._last is not None:
             self.seen.repeated += 1
             return self._say(dialect, body, incoming, self._last, "the same answer again")
-        self.seen.amnesia += joined.kind == "new"
+        self.seen.amnesia += joined.kind == "new" or joined.request.after == 0
         self.seen.compactions += joined.kind == "compacted"
         if body.get("store") is False:
             self._unstored.add(self._next_id(dialect))
@@ -176,7 +197,13 @@ class Episode:
             self.seen.inexpressible[problem] += 1
         if is_fault(turn):
             stall = self.script.stall_s
-            return fault_reply(dialect, turn.native or "", streamed=incoming.stream, stall_s=stall)
+            return fault_reply(
+                dialect,
+                turn.native or "",
+                streamed=incoming.stream,
+                stall_s=stall,
+                begun=self._begun(dialect),
+            )
         if turn.kind == "failed":
             if dialect == "responses":
                 return self._say(dialect, body, incoming, out, turn.native or turn.stop)
@@ -185,14 +212,21 @@ class Episode:
             self.seen.unreachable += 1
         self.turns += 1
         wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
-        memory.answered = joined.point
-        memory.sent = Sent(turn, wire, out.id, ids)
+        memory.turns.append(Held(joined.point, Sent(turn, wire, out.id, ids), joined.parent))
         memory.fault, memory.delivered = False, False
         self._last = msgspec.structs.replace(out, turn=wire)
         said = f"turn {self.turns}: {', '.join(call.tool for call in turn.calls) or turn.stop}"
-        if joined.kind in ("new", "compacted"):
-            said += " (a new conversation)" if joined.kind == "new" else " (a compacted conversation)"
+        how = {"new": "a new", "compacted": "a compacted", "back": "an earlier point of the"}.get(joined.kind)
+        if how is not None:
+            said += f" ({how} conversation)"
         return self._say(dialect, body, incoming, self._last, said)
+
+    def _begun(self, dialect: Dialect) -> Turn | None:
+        """What a fault breaks off, with ids of its own: no turn has been delivered with them."""
+        begun = self.script.begun
+        if begun is None:
+            return None
+        return with_ids(self.names.renamed(begun), f"{SPOKEN[dialect].call}broken_", self.turns + 1)[0]
 
     def _say(
         self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, out: Outgoing, said: str

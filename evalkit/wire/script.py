@@ -22,6 +22,9 @@ class Script(Protocol):
     trace: Trace | None
     input_tokens: int
     stall_s: float
+    begun: Turn | None
+    remembers: bool
+    summaries: tuple[str, ...]
 
     def ask(self, request: Request) -> Turn:
         """The answer to a request."""

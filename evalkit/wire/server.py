@@ -49,6 +49,8 @@ class Entry(msgspec.Struct):
 
     episode: Episode
     lock: asyncio.Lock
+    #: Requests for turns that have come and are not answered.
+    open: int = 0
 
 
 class Server:
@@ -164,8 +166,13 @@ class Server:
         if path.startswith("/mcp"):
             reply = await self._mcp.answer(request, token)
         else:
-            async with entry.lock:
-                reply = await self._answer(episode, request, path, query)
+            beside = entry.open > 0
+            entry.open += path in _PATHS
+            try:
+                async with entry.lock:
+                    reply = await self._answer(episode, request, path, query, beside)
+            finally:
+                entry.open -= path in _PATHS
         if reply.cut == "stall":
             reply = msgspec.structs.replace(reply, stall_s=reply.stall_s * self.stall_scale)
         if self.log is not None:
@@ -173,14 +180,19 @@ class Server:
         return Answered(reply, episode.delivered, episode.lost)
 
     async def _answer(
-        self, episode: Episode, request: HttpRequest, path: str, query: dict[str, list[str]]
+        self,
+        episode: Episode,
+        request: HttpRequest,
+        path: str,
+        query: dict[str, list[str]],
+        beside: bool,
     ) -> Reply:
         if request.body and episode.repeats(request.body):
             # Whether the last answer arrived decides what this is; a reset may be on its way.
             await asyncio.sleep(_RESET_S)
         if episode.blocking:
-            return await asyncio.to_thread(_route, episode, request, path, query)
-        return _route(episode, request, path, query)
+            return await asyncio.to_thread(_route, episode, request, path, query, beside)
+        return _route(episode, request, path, query, beside)
 
     async def _on_mcp(self, token: str, work: Callable[[Episode], Any]) -> Any:
         """Do something with an episode for a tool client, in turn with its other requests."""
@@ -205,11 +217,13 @@ def _spelled(path: str) -> str:
     return f"/v1{path}" if path.startswith(_UNVERSIONED) else path
 
 
-def _route(episode: Episode, request: HttpRequest, path: str, query: dict[str, list[str]]) -> Reply:
+def _route(
+    episode: Episode, request: HttpRequest, path: str, query: dict[str, list[str]], beside: bool
+) -> Reply:
     dialect = _PATHS.get(path)
     if request.method == "POST":
         if dialect is not None:
-            return episode.post(dialect, request.body, retried=_retried(request))
+            return episode.post(dialect, request.body, retried=_retried(request), beside=beside)
         if path in _COUNTS:
             return episode.count_tokens(_COUNTS[path], request.body)
         if path.startswith(_RESPONSES) and path.endswith("/cancel"):

@@ -43,14 +43,14 @@ def test_neutral_rules(turn: Turn | None, request_: Request, faults: tuple[str, 
 class TestStimulus:
     def test_appended_history_is_no_change(self) -> None:
         moved = stimulus(Delivered(TWO), Request(TWO, (A, B)), FINISH_TOOL)
-        assert moved.extends
+        assert moved.place == "on"
         assert not moved.changed
         assert not moved.resent
 
     def test_text_limit_and_model_are(self) -> None:
         assert stimulus(Delivered(SAID), Request(SAID, (), "x"), FINISH_TOOL).changed
         higher = stimulus(Delivered(SAID), Request(limit=9999), FINISH_TOOL)
-        assert (higher.changed, higher.higher_limit, higher.extends) == (True, True, True)
+        assert (higher.changed, higher.higher_limit, higher.place) == (True, True, "on")
         assert stimulus(Delivered(SAID), Request(model="other"), FINISH_TOOL).other_model
 
     def test_a_paused_turn_is_resent_only_unchanged(self) -> None:
