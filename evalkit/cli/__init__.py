@@ -10,6 +10,7 @@ import click
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "run": ("evalkit.cli.run", "Run scenarios against strategies and write a run folder."),
+        "play": ("evalkit.cli.play", "Be the model: one key a move, against a strategy."),
         "strategies": ("evalkit.cli.strategies", "List and show strategies."),
         "doctor": ("evalkit.cli.doctor", "What is installed, what is missing, what to do."),
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -73,7 +74,7 @@ def replay(
     channels, shares what it knows between episodes.
     """
     arena = arena or Arena(scenario, strategy.offers)
-    recorder = _Recorder()
+    recorder = Recorder()
     if recorded is None:
         episode = run_episode(arena, strategy, seed, recorder, on_stage=recorder.attach)
     else:
@@ -129,7 +130,9 @@ def observe_worker(
     return stage.exchanges, episode, stage.task.names(world.all & ~world.settled())
 
 
-class _Recorder:
+class Recorder:
+    """Keeps what happens in an episode as steps; ``attach`` tells it of the stage."""
+
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.turns = 0
@@ -196,6 +199,7 @@ def _action(action: Action) -> str:
                 "poll": "asked for the pending answer",
                 "limit": "asked again with a larger limit",
                 "model": "asked the fallback model",
+                "shorten": "asked again with a shortened history",
             }
             return names[action.why]
     return type(action).__name__
@@ -212,20 +216,7 @@ def transcript_text(transcript: Transcript) -> str:
     lines = [f"{transcript.scenario} × {transcript.strategy}, seed {transcript.seed}"]
     complete = False
     for step in transcript.steps:
-        label = step.stop if step.native in (None, step.stop) else f"{step.stop} (label {step.native})"
-        head = f"{step.number:>3}" if step.number else "  –"
-        bar = "■" * step.settled + "□" * (transcript.items - step.settled)
-        shown = bar if transcript.items <= 40 else f"{step.settled} of {transcript.items}"
-        lines.extend(f"     * {short(event)}" for event in step.before)
-        lines.append(f"{head}  {label:<24} {shown}")
-        for block in step.blocks:
-            lines.append(f"       {block['kind']}: {short(block['text'])}")
-        for result in step.results:
-            lines.append(f"       {'error' if result['error'] else 'result'}: {short(result['text'])}")
-        if step.met is not None:
-            lines.append(f"       done? {'yes' if step.met else 'no'}: {step.verdict}")
-        if step.action != "went on":
-            lines.append(f"     → {step.action}" + (f": {short(step.says)}" if step.says else ""))
+        lines.extend(step_lines(step, transcript.items))
         if step.held != complete:
             complete = step.held
             lines.append(
@@ -242,6 +233,25 @@ def transcript_text(transcript: Transcript) -> str:
     if episode.note:
         lines.append(f"note: {episode.note}")
     return "\n".join(lines) + "\n"
+
+
+def step_lines(step: Step, items: int) -> Iterator[str]:
+    """One step in a world of so many items, as lines for a terminal."""
+    label = step.stop if step.native in (None, step.stop) else f"{step.stop} (label {step.native})"
+    head = f"{step.number:>3}" if step.number else "  –"
+    bar = "■" * step.settled + "□" * (items - step.settled)
+    shown = bar if items <= 40 else f"{step.settled} of {items}"
+    for event in step.before:
+        yield f"     * {short(event)}"
+    yield f"{head}  {label:<24} {shown}"
+    for block in step.blocks:
+        yield f"       {block['kind']}: {short(block['text'])}"
+    for result in step.results:
+        yield f"       {'error' if result['error'] else 'result'}: {short(result['text'])}"
+    if step.met is not None:
+        yield f"       done? {'yes' if step.met else 'no'}: {step.verdict}"
+    if step.action != "went on":
+        yield f"     → {step.action}" + (f": {short(step.says)}" if step.says else "")
 
 
 def _flags(episode: Episode) -> list[str]:

@@ -142,7 +142,8 @@ class Ground:
         settled: int = self._set(world).settled()
         return settled
 
-    def _int(self, world: Any) -> int:
+    def packed(self, world: Any) -> int:
+        """A world as an int."""
         skipped = world.skipped & world.skippable
         touched = bool(world.effects)
         packed: int = world.done | skipped << self.items | touched << (2 * self.items)
@@ -183,7 +184,7 @@ class Ground:
             if count != before.get(action, 0)
         }
         return Played(
-            world=self._int(stage.world),
+            world=self.packed(stage.world),
             ran=ran,
             cut_off=turn.kind == "cut_off" and any(record.tool is not None for record in ran),
             surplus=any(count > self._complete(turn, action) for action, count in effects.items()),
