@@ -89,37 +89,27 @@ def _print(summary: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from evalkit.transcripts.report import rate
+    from evalkit.transcripts.answer import HEADS, caption, sentences, table
 
-    console = Console()
+    answer = summary["answer"]
+    why = {row["strategy"]: "; ".join(row["why_unknown"]) for row in summary["rows"] if row["why_unknown"]}
+    console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        console = Console(width=170)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("strategy", no_wrap=True)
-    heads = ("judged", "before end", "at end", "beyond", "false done", "premature", "cut short")
-    for name in (*heads, "over-continuation", "unclosed", "saved turns"):
-        table.add_column(name, justify="right")
-    unjudged = []
-    for row in summary["rows"]:
-        if not row["judged"]:
-            unjudged.append(row)
-            continue
-        stops, saved = row["stops"], row["saved_turns"]
-        table.add_row(
-            row["strategy"],
-            f"{row['judged']} of {row['recordings']}",
-            *(str(stops[name]) for name in ("before", "at_end", "beyond")),
-            *(rate(row[name]) for name in ("false_done", "premature_stop", "cut_short")),
-            *(rate(row[name]) for name in ("over_continuation", "unclosed")),
-            str(saved["sum"]) if saved["base"] else "n/a",
-        )
-    console.print(table)
+        console = Console(width=80, highlight=False, markup=False, emoji=False)
+    for sentence in sentences(answer, why, summary["claimed"]):
+        console.print(sentence)
+    rows = table(answer)
+    if rows and answer["labelled"]:
+        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for place, head in enumerate(HEADS):
+            shown.add_column(head, justify="right" if place else "left", no_wrap=place == 0)
+        for row in rows:
+            shown.add_row(*row)
+        console.print(shown)
+        console.print(caption(answer))
     run = summary["run"]
     labels = ", ".join(f"{count} {name}" for name, count in run["labels"].items())
-    click.echo(
+    console.print(
         f"{run['recordings']} recordings from {run['files']} files, {run['problems']} problems; "
         f"labels: {labels}; strategies part on {summary['parted']['count']}."
     )
-    for row in unjudged:
-        why = "; ".join(row["why_unknown"])
-        click.echo(f"not judged: {row['strategy']}: {why}")

@@ -25,10 +25,11 @@ from evalkit.core.turns import Claim
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """A claim, and the rule that read it."""
+    """A claim, the rule that read it, and the words that it found, in lower case."""
 
     claim: Claim
     rule: str
+    words: str = ""
 
 
 def _any(*patterns: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
@@ -116,14 +117,18 @@ def read_claim(text: str) -> Reading:
     """What a text claims, and the rule that says so."""
     if len(text) > 2 * _READ:
         text = f"{text[:_READ]}\n{text[-_READ:]}"
-    if _KEYWORD_LINE.search(text):
-        return Reading("done", "keyword")
+    found = _KEYWORD_LINE.search(text)
+    if found is not None:
+        return Reading("done", "keyword", _shown(found))
     words = _CODE.sub("\n", text).replace("’", "'")
-    if _FINAL_ANSWER.search(words):
-        return Reading("done", "keyword")
-    if _CONCLUSION.search(words):
-        return Reading("done", "conclusion")
-    completed = open_ = could_not = remains = False
+    found = _FINAL_ANSWER.search(words)
+    if found is not None:
+        return Reading("done", "keyword", _shown(found))
+    found = _CONCLUSION.search(words)
+    if found is not None:
+        return Reading("done", "conclusion", _shown(found))
+    completed: re.Match[str] | None = None
+    open_ = could_not = remains = False
     for sentence in _SENTENCES.split(words):
         if _COURTESY.search(sentence):
             continue
@@ -132,12 +137,20 @@ def read_claim(text: str) -> Reading:
         could_not, remains = could_not or lacking, remains or left
         open_ = open_ or lacking or left or bool(_STEP.search(sentence) or _ASKING.search(sentence))
         if not _CONDITION.match(sentence) and not _NEGATED.search(sentence) and not sentence.endswith("?"):
-            completed = completed or _COMPLETION.search(sentence) is not None
-    if completed:
-        return Reading("partial", "completion, but open") if open_ else Reading("done", "completion")
+            completed = completed or _COMPLETION.search(sentence)
+    if completed is not None:
+        said = _shown(completed)
+        return (
+            Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
+        )
     if could_not:
         return Reading("blocked", "could not")
     return Reading("partial", "remains") if remains else Reading("none", "no claim")
+
+
+def _shown(found: re.Match[str]) -> str:
+    """The words of a match, for those who count them."""
+    return " ".join(found[0].lower().split())[:60].strip("*_`# .:!")
 
 
 def _counts_open(sentence: str) -> bool:

@@ -7,12 +7,20 @@ from typing import TypeAlias
 
 from evalkit.core.turns import Claim, Turn
 from evalkit.strategies.claims import Reading, read_claim
-from evalkit.transcripts.recording import finishes
+from evalkit.transcripts.recording import bare_name, finishes
 
 __all__ = ["ClaimReader", "Reading", "claim_of", "read_claim"]
 
 #: Reads what a turn claims. A live verifier has this shape too.
 ClaimReader: TypeAlias = Callable[[Turn], Claim]
+
+
+def words_of(turn: Turn) -> str:
+    """The words by which a turn claims, as the rules found them; the call where it is one."""
+    for call in turn.calls:
+        if finishes(call):
+            return f"a call of {bare_name(call.tool)}"
+    return read_claim(turn.text).words
 
 
 def claim_of(turn: Turn) -> Claim:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+from bisect import insort
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from evalkit.transcripts.answer import Answer
 from evalkit.transcripts.judge import BEYOND, UNKNOWN
 from evalkit.transcripts.outcome import COLUMNS, RECORDED, Outcome
 
@@ -101,12 +103,14 @@ class Figures:
         self.labels: Counter[str] = Counter()
         self.both: Counter[tuple[str, str]] = Counter()
         self.same: Counter[tuple[str, str]] = Counter()
+        self.answer = Answer()
         self.parted: list[dict[str, Any]] = []
         self.parted_count = 0
 
     def add(self, outcomes: list[Outcome]) -> None:
         """Count one recording: its rows, the recorded end among them."""
         self.recordings += 1
+        self.answer.add(outcomes)
         self.formats[outcomes[0].format] += 1
         self.labels[outcomes[0].label] += 1
         judged = []
@@ -121,15 +125,16 @@ class Figures:
         strategies = {strategy: stop for strategy, stop in judged if strategy != RECORDED}
         if len(set(strategies.values())) > 1:
             self.parted_count += 1
-            if len(self.parted) < PARTED:
-                self.parted.append(
-                    {
-                        "recording": outcomes[0].recording,
-                        "label": outcomes[0].label,
-                        "turns": outcomes[0].turns,
-                        "stops": dict(judged),
-                    }
-                )
+            self._keep_parted(outcomes[0], dict(judged))
+
+    def _keep_parted(self, recorded: Outcome, stops: dict[str, str]) -> None:
+        """Keep the first by name, so that the order of files makes no difference."""
+        name = recorded.recording
+        if len(self.parted) >= PARTED and name > self.parted[-1]["recording"]:
+            return
+        row = {"recording": name, "label": recorded.label, "turns": recorded.turns, "stops": stops}
+        insort(self.parted, row, key=lambda kept: str(kept["recording"]))
+        del self.parted[PARTED:]
 
     def summary(self) -> dict[str, Any]:
         """The content of ``summary.json``, but for what was not read."""
@@ -140,10 +145,11 @@ class Figures:
                 "formats": dict(sorted(self.formats.items())),
                 "labels": {name: self.labels[name] for name in ("complete", "incomplete", "unknown")},
             },
+            "answer": self.answer.summary(),
             "rows": [row.summary(strategy) for strategy, row in self.rows.items()],
             "agreement": [
                 {"one": one, "other": other, "both": count, "same": self.same[one, other]}
-                for (one, other), count in self.both.items()
+                for (one, other), count in sorted(self.both.items())
             ],
             "parted": {"count": self.parted_count, "recordings": self.parted},
         }

@@ -26,12 +26,13 @@ class Looked:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = paths
-        self._seen: set[str] = set()
+        self._seen: set[int] = set()
         #: The files that were named themselves, and not found in a folder.
         self.named: set[Path] = set()
         self.others: Counter[str] = Counter()
         self.reports = 0
         self.twice = 0
+        self.files = 0
 
     def __iter__(self) -> Iterator[Path]:
         for path in self._paths:
@@ -57,11 +58,12 @@ class Looked:
                             self.others[file.suffix.lower()] += 1
 
     def _once(self, path: Path) -> Iterator[Path]:
-        real = os.path.realpath(path)
+        real = hash(os.path.realpath(path))
         if real in self._seen:
             self.twice += 1
             return
         self._seen.add(real)
+        self.files += 1
         yield path
 
     def notes(self) -> list[str]:

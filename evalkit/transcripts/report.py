@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalkit.transcripts.answer import HEADS, caption, sentences, table
 from evalkit.transcripts.outcome import RECORDED
 
 _MEANINGS = (
@@ -41,7 +42,10 @@ def report_markdown(summary: dict[str, Any]) -> str:
     recorded = next((row for row in summary["rows"] if row["strategy"] == RECORDED), None)
     others = [row for row in summary["rows"] if row["strategy"] != RECORDED]
     judged = [row for row in others if row["judged"]]
-    parts = ["# Where did these runs stop, and what would another strategy have decided?", _read(run)]
+    parts = [
+        "# Which of these runs stopped too early or said done when it was not, and what would have caught it?"
+    ]
+    parts += [_answer(summary), _read(run)]
     if recorded is not None:
         parts += ["## The recorded ends", _recorded(recorded)]
     if judged:
@@ -59,6 +63,16 @@ def report_markdown(summary: dict[str, Any]) -> str:
         lines = [*summary["notes"], *summary["problems"]]
         parts += ["## Not read, and notes", "\n".join(f"- {line}" for line in lines)]
     return "\n\n".join(parts) + "\n"
+
+
+def _answer(summary: dict[str, Any]) -> str:
+    answer = summary["answer"]
+    why = {row["strategy"]: "; ".join(row["why_unknown"]) for row in summary["rows"] if row["why_unknown"]}
+    text = "\n\n".join(sentences(answer, why, summary.get("claimed")))
+    rows = table(answer)
+    if not rows or not answer["labelled"]:
+        return text
+    return f"{text}\n\n{_lines(list(HEADS), rows)}\n\n{caption(answer)}"
 
 
 def _read(run: dict[str, Any]) -> str:
@@ -198,8 +212,9 @@ def _how(run: dict[str, Any]) -> str:
     )
     return (
         "The reference loop was asked at each recorded turn. A decision is conditional on the recorded "
-        "conversation before it; where a strategy would have sent something else (a nudge instead of the "
-        "user's next message), its later decisions rest on turns that it would not have seen. Labels hold at "
+        "conversation before it; a row is exact up to the turn at which its strategy would have parted from "
+        "the recording (a nudge instead of the user's next message). After an ending a message of the user's "
+        "goes on with the conversation, as in `evalkit run`. Labels hold at "
         "the recorded end; labels of the world's state also at earlier turns after which no call may have "
         "changed it. " + reader + " All figures follow from `episodes.csv`."
     )

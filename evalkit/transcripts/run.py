@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
@@ -11,7 +11,7 @@ from typing import IO, Any
 import msgspec
 
 from evalkit.strategies.strategy import Strategy
-from evalkit.transcripts.claims import ClaimReader, claim_of
+from evalkit.transcripts.claims import ClaimReader, claim_of, words_of
 from evalkit.transcripts.figures import Figures, cells
 from evalkit.transcripts.folders import Looked, counted
 from evalkit.transcripts.judge import judge
@@ -25,13 +25,19 @@ from evalkit.transcripts.report import report_markdown
 
 #: Problems that the summary keeps; all are told while reading.
 PROBLEMS = 1_000
+#: Files whose names of runs are remembered at a time; a file is read once.
+_FILES = 64
 
 
 def judge_recording(
     recording: Recording, strategies: Iterable[Strategy], reader: ClaimReader = claim_of
 ) -> list[Outcome]:
     """The rows of one recording: its own harness, then each strategy."""
-    replay = Replay(recording, reader)
+    return rows_of(recording, Replay(recording, reader), strategies)
+
+
+def rows_of(recording: Recording, replay: Replay, strategies: Iterable[Strategy]) -> list[Outcome]:
+    """The rows of a recording that was made ready."""
     rows = [outcome_of(recording, replay, RECORDED, recorded_stop(recording))]
     rows += [outcome_of(recording, replay, strategy.name, judge(replay, strategy)) for strategy in strategies]
     return rows
@@ -48,7 +54,8 @@ class Judgement:
         self.problems: list[Problem] = []
         self.problem_count = 0
         self.children = 0
-        self._ids: Counter[str] = Counter()
+        self.claimed: Counter[str] = Counter()
+        self._ids: OrderedDict[str, Counter[str]] = OrderedDict()
         folder.mkdir(parents=True, exist_ok=True)
         self._file: IO[str] = (folder / "episodes.csv").open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
@@ -59,15 +66,24 @@ class Judgement:
         if recording.parent:
             self.children += 1
             return []
-        self._ids[recording.id] += 1
-        if self._ids[recording.id] > 1:
-            # Two runs of one name: each keeps its own rows.
-            name = f"{recording.id}~{self._ids[recording.id]}"
-            recording = msgspec.structs.replace(recording, id=name)
-        rows = judge_recording(recording, self.strategies, self.reader)
+        recording = self._named(recording)
+        replay = Replay(recording, self.reader)
+        rows = rows_of(recording, replay, self.strategies)
+        if rows[0].claim == "done" and recording.steps:
+            self.claimed[words_of(recording.steps[-1].turn)] += 1
         self.figures.add(rows)
         self._writer.writerows(map(cells, rows))
         return rows
+
+    def _named(self, recording: Recording) -> Recording:
+        """The recording; where its file had a run of the same name before, with a name of its own."""
+        names = self._ids.setdefault(recording.file, Counter())
+        while len(self._ids) > _FILES:
+            self._ids.popitem(last=False)
+        names[recording.id] += 1
+        if names[recording.id] == 1:
+            return recording
+        return msgspec.structs.replace(recording, id=f"{recording.id}~{names[recording.id]}")
 
     def problem(self, problem: Problem) -> None:
         """Note what could not be read."""
@@ -85,6 +101,9 @@ class Judgement:
             strategies={strategy.name: repr(strategy.done_when) for strategy in self.strategies},
             claims="rules" if self.reader is claim_of else "own reader",
         )
+        summary["claimed"] = {
+            "words": sorted(self.claimed.items(), key=lambda item: (-item[1], item[0]))[:20]
+        }
         summary["problems"] = [str(problem) for problem in self.problems]
         summary["notes"] = list(notes)
         text = msgspec.json.format(msgspec.json.encode(summary), indent=1).decode() + "\n"
@@ -96,10 +115,8 @@ class Judgement:
 def judge_paths(paths: Iterable[Path], judgement: Judgement, labels: Labels | None = None) -> dict[str, Any]:
     """Judge all recordings of files and folders, and close the judgement."""
     labels = labels or Labels()
-    files: set[str] = set()
     looked = Looked(paths)
     for found in read_paths((), looked):
-        files.add(found.file)
         if isinstance(found, Problem):
             judgement.problem(found)
         else:
@@ -107,4 +124,4 @@ def judge_paths(paths: Iterable[Path], judgement: Judgement, labels: Labels | No
     notes = [*labels.notes(), *looked.notes()]
     if judgement.children:
         notes.append(f"{counted(judgement.children, 'run')} of child agents: part of their parents', no rows")
-    return judgement.close(len(files), notes)
+    return judgement.close(looked.files, notes)

@@ -28,7 +28,7 @@ def test_judge_writes_a_report_and_prints_a_table(results: Path, tmp_path: Path)
     )
     assert done.exit_code == 0
     assert "2 recordings from 2 files, 1 problems" in done.stdout
-    assert "not judged: gate: acceptance: the task's checks need the run's world" in done.stdout
+    assert "No word of gate: the task's checks need the run's world" in done.stdout
     assert "notes.txt: is no transcript" in done.stderr
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "episodes.csv",
