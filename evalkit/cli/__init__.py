@@ -6,6 +6,8 @@ from importlib import import_module
 
 import click
 
+from evalkit.cli import interrupts
+
 #: In groups, command: (module, one-line help). The help stands here so that ``evalkit --help`` loads nothing.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
@@ -62,6 +64,18 @@ class _Lazy(click.Group):
             return None
         command: click.Command = import_module(COMMANDS[name][0]).command
         return command
+
+    def invoke(self, context: click.Context) -> object:
+        try:
+            with interrupts.heard():
+                return super().invoke(context)
+        except click.exceptions.Exit as left:
+            interrupts.leave(left.exit_code)
+            raise
+        except KeyboardInterrupt as error:
+            click.echo("\nevalkit: interrupted", err=True)
+            interrupts.leave(interrupts.exit_code(error))
+            raise click.exceptions.Exit(interrupts.exit_code(error)) from None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))

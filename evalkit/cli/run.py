@@ -10,6 +10,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import REPORTS, find_run
+from evalkit.cli.interrupts import exit_code
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
 from evalkit.models.spending import LimitReached
@@ -147,9 +148,9 @@ def command(
             raise UsageProblem(f"{error}; {go_on}") from None
         except OSError as error:
             raise UsageProblem(f"{store.folder}: the report cannot be written: {error}; {go_on}") from None
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as error:
             click.echo(f"\ninterrupted; {go_on}", err=True)
-            raise click.exceptions.Exit(130) from None
+            raise click.exceptions.Exit(exit_code(error)) from None
 
 
 def _planned(

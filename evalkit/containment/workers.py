@@ -12,12 +12,17 @@ import pickle
 import select
 import signal
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
+
+from evalkit.containment.folders import sweep
+from evalkit.containment.raising import raise_again
 
 #: Seconds that workers get to put their things away when they are told to end.
 GRACE = 1.0
@@ -89,6 +94,7 @@ class Workers(Generic[Job, Result]):
                     elif worker.dead:
                         self._all.remove(worker)
                         worker.end(0.0)
+                        sweep(Path(tempfile.gettempdir()))
                         yield job.value, LOST
             self._end(politely=True)
         finally:
@@ -121,9 +127,10 @@ class Workers(Generic[Job, Result]):
         for worker in self._all:
             worker.dismiss() if politely else worker.process.terminate()
         deadline = time.monotonic() + (5 * GRACE if politely else GRACE)
-        for worker in self._all:
-            worker.end(deadline - time.monotonic())
+        killed = [worker for worker in self._all if worker.end(deadline - time.monotonic())]
         self._all.clear()
+        if killed:
+            sweep(Path(tempfile.gettempdir()))
 
 
 def in_order(
@@ -243,16 +250,18 @@ class _Worker(Generic[Job]):
         self.job = None
         return answer
 
-    def end(self, seconds: float) -> None:
-        """Wait so long for its end, then end it."""
+    def end(self, seconds: float) -> bool:
+        """Wait so long for its end, then end it; whether that was needed."""
         self.process.join(max(0.0, seconds))
-        if self.process.is_alive():
+        killed = self.process.is_alive()
+        if killed:
             self.process.kill()
             self.process.join()
         self.process.close()
         self._socket.close()
         if self._handle is not None:
             os.close(self._handle)
+        return killed
 
 
 def _heard(workers: list[_Worker[Job]]) -> list[_Worker[Job]]:
@@ -293,6 +302,7 @@ def _work(
     """Do jobs until there are none. Ctrl-C is left to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _on_stop)
+    signal.set_wakeup_fd(-1)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     failed = None
@@ -331,6 +341,7 @@ def _failed(error: Exception) -> bytes:
 def _on_stop(*_: Any) -> None:
     # Once is enough: nothing may interrupt what is being put away.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise_again(Stopped)
     raise Stopped(143)
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import signal
+import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from evalkit.containment.folders import held, sweep
 from evalkit.runs.chunks import Chunk, Rows, Work, singles
 from evalkit.runs.engine import DEATHS, EngineError
 from evalkit.runs.plan import Plan
@@ -52,14 +55,14 @@ class Cluster:
         if plan.recipe.medium.live or plan.recipe.medium.record or plan.recipe.medium.replay:
             raise EngineError("--engine dask runs the scripted model only; use --engine local")
         with self._client() as client:
-            yield from _Session(client, plan).run(work)
+            yield from _Session(client, plan, own=self.address is None).run(work)
 
     @contextmanager
     def _client(self) -> Iterator[Client]:
         from distributed import Client
 
-        with _quiet(), TemporaryDirectory(prefix="evalkit-dask-") as scratch:
-            local = None if self.address else _LocalCluster(self.workers, scratch)
+        with held("dask") as own, _quiet(str(own.folder)):
+            local = None if self.address else _LocalCluster(self.workers, str(own.folder))
             target = f"tcp://{self.address}" if local is None else local.cluster
             client: Client | None = None
             try:
@@ -70,6 +73,12 @@ class Cluster:
                         f"no Dask scheduler answers at {self.address}: {_said(error)}"
                     ) from None
                 yield client
+            except KeyboardInterrupt:
+                # Whoever is in a hurry does not wait for goodbyes; a cluster that goes on is told to forget.
+                if local is not None:
+                    local.stop()
+                    local = client = None
+                raise
             except BaseException:
                 if local is not None:
                     local.stop()
@@ -83,12 +92,13 @@ class Cluster:
 
 
 class _Session:
-    """One plan on one cluster."""
+    """One plan on one cluster; ``own`` is one that ends with the run, and needs no tidying."""
 
-    def __init__(self, client: Client, plan: Plan) -> None:
+    def __init__(self, client: Client, plan: Plan, *, own: bool) -> None:
         from evalkit.runs.on_worker import PlanOnWorker
 
         self.client = client
+        self.own = own
         self.plugin = PlanOnWorker(plan)
         self._running: dict[Future[Any], Chunk] = {}
         self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
@@ -118,10 +128,11 @@ class _Session:
             while suspects:
                 yield from self._alone(suspects.pop(), suspects)
         finally:
-            with suppress(Exception):
-                self.client.cancel(list(self._running), force=True)
-            with suppress(Exception):
-                self.client.unregister_worker_plugin(self.plugin.name)
+            if not self.own:
+                with suppress(Exception):
+                    self.client.cancel(list(self._running), force=True)
+                with suppress(Exception):
+                    self.client.unregister_worker_plugin(self.plugin.name)
 
     def _alone(self, chunk: Chunk, suspects: list[Chunk]) -> Iterator[Rows]:
         """Run a chunk with nothing beside it, so that the death of a worker is its own doing.
@@ -224,8 +235,12 @@ class _LocalCluster:
         """End the workers at once, whatever they are doing; a cluster that closes waits for them."""
         for nanny in self.cluster.workers.values():
             nanny.auto_restart = False
-        for process in set(multiprocessing.active_children()) - self._others:
+        killed = set(multiprocessing.active_children()) - self._others
+        for process in killed:
             process.kill()
+        for process in killed:
+            process.join(1)
+        sweep(Path(tempfile.gettempdir()))
 
     def close(self) -> None:
         """Close it within about a second; what is left of it is killed, or Dask waits for it at the end."""
@@ -248,10 +263,14 @@ def _deaf() -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _quiet(scratch: str) -> Iterator[None]:
     """Dask's log lines are no output of a run; its failures are told in evalkit's own words."""
     import dask.config
 
+    # Nor is what the tracker of a process's semaphores says where that process had to end at once.
+    told = "ignore:resource_tracker"
+    if told not in sys.warnoptions:
+        sys.warnoptions.append(told)
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -261,6 +280,7 @@ def _quiet() -> Iterator[None]:
                 "distributed.scheduler.allowed-failures": DEATHS - 1,
                 "distributed.worker.profile.enabled": False,
                 "distributed.admin.tick.limit": "1h",
+                "temporary-directory": scratch,
             }
         ):
             yield

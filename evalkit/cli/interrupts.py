@@ -1,0 +1,95 @@
+"""Ctrl-C, SIGTERM and SIGHUP: one exception, once, and an end within two seconds whatever is going on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from evalkit.containment.raising import raise_again
+
+#: Seconds from a signal to the end of the process; most commands need a fraction of it.
+LONGEST = 1.9
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal asks this process to end; ``exit_code`` is what a shell makes of that."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.exit_code = 128 + number
+
+
+def exit_code(error: KeyboardInterrupt) -> int:
+    """The exit code of a command that was interrupted."""
+    return error.exit_code if isinstance(error, Interrupted) else 130
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """In here signals end this process. One that it was started to ignore it goes on to ignore."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    wanted = [number for number in _SIGNALS if before[number] is not signal.SIG_IGN]
+    for number in wanted:
+        signal.signal(number, _interrupt)
+    ready, told = os.pipe()
+    os.set_blocking(told, False)
+    others = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_last_resort, args=(ready, wanted), daemon=True).start()
+    try:
+        yield
+    except Interrupted:
+        # Not even the interpreter's own end may take longer.
+        raise
+    except BaseException:
+        _restore(before, others, told)
+        raise
+    else:
+        _restore(before, others, told)
+
+
+def leave(code: int) -> None:
+    """End this process at once where a signal asked for it and what is loaded would wait for its threads."""
+    if code in (128 + number for number in _SIGNALS) and "distributed" in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _restore(before: dict[signal.Signals, Any], others: int, told: int) -> None:
+    signal.set_wakeup_fd(others)
+    os.close(told)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    # Once is enough: nothing may interrupt what is being put away.
+    for each in _SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise_again(Interrupted)
+    guarded = sys.modules.get("evalkit.containment.guarded")
+    if guarded is not None:
+        guarded.end_all()
+    raise Interrupted(number)
+
+
+def _last_resort(ready: int, wanted: list[signal.Signals]) -> None:
+    """End the process where the main thread does not come to it: it may be deep in a library."""
+    with open(ready, "rb", buffering=0) as stream:
+        while told := stream.read(64):
+            for number in wanted:
+                if number in told:
+                    time.sleep(LONGEST)
+                    os.write(2, b"\nevalkit: interrupted\n")
+                    os._exit(128 + number)
