@@ -61,20 +61,17 @@ def finish_of(turn: Turn, offered: Offered) -> Finish | None:
 
 def skip_told(turn: Turn, offered: Offered) -> tuple[str, ...]:
     """The ids that a turn reports as skipped: with a reason, in any channel, beside calls or not."""
-    if turn.told is None and not turn.calls:
+    if turn.told is None and not (offered.finish and turn.calls):
         return ()
     told = finish_of(turn, offered) if speaks(turn) else None
     return told.skipped if told is not None and told.reason else ()
 
 
-def says_keyword(turn: Turn, offered: Offered) -> bool:
-    """Whether the agreed keyword stands whole in a turn's text."""
-    return offered.keyword is not None and occurs_whole(offered.keyword, turn.text)
-
-
 def claims(turn: Turn, offered: Offered) -> bool:
-    """Whether a turn with calls claims to be the last all the same: by a finish call or by the keyword."""
-    return finish_call(turn, offered) is not None or says_keyword(turn, offered)
+    """Whether a turn with calls claims to be the last all the same: by a finish call or the whole keyword."""
+    if offered.finish and finish_call(turn, offered) is not None:
+        return True
+    return offered.keyword is not None and occurs_whole(offered.keyword, turn.text)
 
 
 def is_decision(turn: Turn, offered: Offered) -> bool:

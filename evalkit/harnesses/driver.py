@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 import msgspec
 
-from evalkit.core.channels import is_own
+from evalkit.core.channels import OWN_TOOLS, is_own
 from evalkit.core.decisions import Action, End, Ending, Reissue, Reject, Resend, RunTools, Send, Verdict
 from evalkit.core.events import Event, UserWrites, with_words
 from evalkit.core.prices import cost
@@ -267,7 +267,7 @@ def resumed(turn: Turn, stage: Partner, last: Request) -> Request:
 
 def run_call(stage: Partner, task: Task, call: Call, key: str | None = None) -> Ran:
     """Run a call: the harness's own tools are recorded, the world's are run, unknown ones too."""
-    if is_own(call.tool, task.offered):
+    if call.tool in OWN_TOOLS and is_own(call.tool, task.offered):
         result = Result(call.id, RECORDED)
         stage.ran[call.id] = result
         return Ran(call, result)

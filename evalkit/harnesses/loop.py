@@ -7,7 +7,8 @@ it is a decision, :mod:`evalkit.core.channels` decides for everybody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -96,15 +97,19 @@ def start(strategy: Strategy, task: Task) -> State:
 
 def limits_of(strategy: Strategy, limits: Limits) -> Limits:
     """The limits that bind: the smaller of the strategy's own and the scenario's."""
+    return _smaller(strategy.max_turns, strategy.max_tokens, strategy.max_usd, limits)
 
+
+@lru_cache(maxsize=256)
+def _smaller(turns: int | None, tokens: int | None, usd: float | None, limits: Limits) -> Limits:
     def smaller(own: float | None, given: float | None) -> float | None:
         return min(own, given) if own is not None and given is not None else own if given is None else given
 
-    turns, tokens = smaller(strategy.max_turns, limits.turns), smaller(strategy.max_tokens, limits.tokens)
+    fewer, less = smaller(turns, limits.turns), smaller(tokens, limits.tokens)
     return Limits(
-        turns=None if turns is None else int(turns),
-        tokens=None if tokens is None else int(tokens),
-        usd=smaller(strategy.max_usd, limits.usd),
+        turns=None if fewer is None else int(fewer),
+        tokens=None if less is None else int(less),
+        usd=smaller(usd, limits.usd),
         calls=limits.calls,
         per=limits.per,
     )
@@ -141,15 +146,15 @@ class Loop:
         self.strategy = strategy
         self.offered = task.offered | strategy.offers
         self.task = task if task.offered == self.offered else _replace(task, offered=self.offered)
-        self.limits = limits_of(strategy, task.limits)
+        self.limits = _smaller(strategy.max_turns, strategy.max_tokens, strategy.max_usd, task.limits)
         self.folds = strategy.folds
-        self.looks = tuple(looks_at_turns(fold) for fold in strategy.folds)
+        self.looks = tuple([looks_at_turns(fold) for fold in self.folds])
         self.turn_folds = any(self.looks)
-        self.names = tuple(fold.name for fold in strategy.folds)
+        self.names = tuple([fold.name for fold in self.folds])
         #: Whether a reader of words is among the conditions, so that a skip told in words is known.
         self.reads_words = "skipped" in self.names
         #: Whether a finish is held against the known items wherever one is taken.
-        self.validates = _validates(strategy.done_when)
+        self.validates = self.offered.finish and _validates(strategy.done_when)
         self.counts_turns = self.limits.turns is not None or strategy.random
         self.costs = self.limits.tokens is not None or self.limits.usd is not None
         self.wants_reset = strategy.nudges is not None or strategy.loop_guard
@@ -159,17 +164,22 @@ class Loop:
         #: Whether calls go out under keys of the loop's own.
         self.keyed = strategy.repeats == "own_key" and any(map(takes_key, task.tools.values()))
         #: What comes before the content is looked at, by the kind of turn, a full window by itself.
-        self.policies: dict[str, Callable[[Loop, State, View], Step]] = {
-            kind: policy
-            for kind, policy, chosen in (
-                ("pause", _on_pause, strategy.pause),
-                ("cut_off", _on_cut_off, strategy.cut_off),
-                ("overflow", _on_overflow, strategy.overflow),
-                ("refusal", _on_refusal, strategy.refusal),
-                ("unknown", _on_unknown, strategy.unknown),
-            )
-            if chosen != "as_content"
-        }
+        self.policies = _policies(
+            strategy.pause, strategy.cut_off, strategy.overflow, strategy.refusal, strategy.unknown
+        )
+
+
+@lru_cache(maxsize=256)
+def _policies(*chosen: str) -> Mapping[str, Callable[[Loop, State, View], Step]]:
+    policies = {
+        "pause": _on_pause,
+        "cut_off": _on_cut_off,
+        "overflow": _on_overflow,
+        "refusal": _on_refusal,
+        "unknown": _on_unknown,
+    }
+    pairs = zip(policies.items(), chosen, strict=True)
+    return {kind: policy for (kind, policy), choice in pairs if choice != "as_content"}
 
 
 def _validates(condition: c.Condition) -> bool:
@@ -359,7 +369,7 @@ def _counted(loop: Loop, state: State, turn: Turn) -> State:
         faults=0,
         folds=folds,
     )
-    if turn.told is None and not turn.calls:
+    if turn.told is None and not (turn.calls and loop.offered.finish):
         return state
     return _told(loop, state, turn)
 

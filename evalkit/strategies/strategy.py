@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal, get_args, get_type_hints
 
 from evalkit.core.tasks import Offered
@@ -86,17 +87,17 @@ class Strategy:
             if value is not None and (not isinstance(value, whole) or isinstance(value, bool) or value <= 0):
                 raise ValueError(f"{name} must be above 0, or None for none; got {value!r}")
 
-    @property
+    @cached_property
     def offers(self) -> Offered:
         """The channels it agrees with the model."""
         return self.done_when.offers
 
-    @property
+    @cached_property
     def folds(self) -> tuple[Fold, ...]:
         """What it remembers of a run."""
         return self.done_when.folds
 
-    @property
+    @cached_property
     def random(self) -> bool:
         """Whether a seed can change what it does."""
         return self.done_when.random

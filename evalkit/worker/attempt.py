@@ -165,7 +165,8 @@ class Attempt:
             self._fresh = False
             if self.kept.resume == "ask" and self._word is None:
                 return self.kept.request
-        if request.again:
+        added = request.echo is not None or not self._transcript
+        if request.again or (request.shortened and added):
             # A repetition repeats a person's words too, which the loop does not know of.
             asked = self.kept.request
             request = msgspec.structs.replace(request, results=asked.results, text=asked.text)
