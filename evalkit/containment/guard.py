@@ -102,7 +102,7 @@ def _namespace(guard: _Guard, told: dict[str, str], alive: int | None, wakes: in
             guard.keep(lifeline, _wakes(), namespace=True)
             code = 0
         except OSError as error:
-            os.write(guard.status, f"failed {error}\n".encode())
+            _try(os.write, guard.status, f"failed {error}\n".encode())
         finally:
             os._exit(code)
     os.close(lifeline)
@@ -148,9 +148,9 @@ class _Guard:
         try:
             first = self._start()
         except _Refused as refused:
-            os.write(self.status, f"refused {refused}\n".encode())
+            _try(os.write, self.status, f"refused {refused}\n".encode())
             return
-        os.write(self.status, b"running\n")
+        _try(os.write, self.status, b"running\n")
         _let_go()
         code: int | None = None
         why = ""
@@ -167,7 +167,7 @@ class _Guard:
             why = why or (self._over() if code is None else "")
         left = len([process for process in self._processes() if process != first])
         said = "" if code is None else str(code)
-        os.write(self.status, f"ended {said or '-'} {left} {why}\n".encode())
+        _try(os.write, self.status, f"ended {said or '-'} {left} {why}\n".encode())
         if not namespace:
             self._end_all(first)
 

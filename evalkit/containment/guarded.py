@@ -47,6 +47,9 @@ class Limits(msgspec.Struct, frozen=True):
     open_files: int = 4_096
 
 
+#: What a program may take where nothing else is said.
+DEFAULT = Limits()
+
 _running: WeakSet[Guarded] = WeakSet()
 _closing = threading.Event()
 
@@ -90,7 +93,7 @@ class Guarded:
             "status": told,
             "way": way or (machine.way if machine is not None else "group"),
             "network": int(network or (machine is not None and not machine.network)),
-            **msgspec.structs.asdict(limits or Limits()),
+            **msgspec.structs.asdict(limits or DEFAULT),
         }
         self._mark = mark
         #: How the command ended: its exit status, or minus the signal; None before, or where it was ended.

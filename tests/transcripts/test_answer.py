@@ -57,7 +57,10 @@ def test_the_answer_is_said_in_sentences(tmp_path: Path) -> None:
         "Of these, verifier_claim would have gone on in 2, stopped at the same turn in 3, earlier in 0; "
         "of the 5 that were done and right it would have gone on in 1."
     )
-    assert "1 runs have no label. 8 of all 11 last turns claim done (“both records have been updated” 8)" in said[2]
+    assert (
+        "1 runs have no label. 8 of all 11 last turns claim done (“both records have been updated” 8)"
+        in said[2]
+    )
     assert said[3] == "No word of gate: the task's checks need the run's world."
 
 
