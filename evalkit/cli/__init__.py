@@ -66,6 +66,7 @@ class _Lazy(click.Group):
         return command
 
     def invoke(self, context: click.Context) -> object:
+        """Run a command. Ctrl-C is a line; so is a module that a plain install leaves out."""
         try:
             with interrupts.heard():
                 return super().invoke(context)
@@ -76,12 +77,25 @@ class _Lazy(click.Group):
             click.echo("\nevalkit: interrupted", err=True)
             interrupts.leave(interrupts.exit_code(error))
             raise click.exceptions.Exit(interrupts.exit_code(error)) from None
+        except ImportError as error:
+            raise _told(error, str(context.invoked_subcommand)) from None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
         for group, commands in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
+
+
+def _told(error: ImportError, command: str) -> Exception:
+    """A missing extra as the line that says what brings it; any other error as it is."""
+    from evalkit.cli.errors import UsageProblem
+    from evalkit.extras import EXTRAS, MissingExtra, missing
+
+    module = (error.name or "").partition(".")[0]
+    if isinstance(error, MissingExtra):
+        return UsageProblem(str(error))
+    return UsageProblem(str(missing(f"evalkit {command}", module))) if module in EXTRAS else error
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,20 +8,21 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from evalkit import __version__
+from evalkit.extras import install
 
-#: distribution: (what it is for, what to do without it)
+#: distribution: (what it is for, the module that it brings)
 PACKAGES: dict[str, tuple[str, str]] = {
-    "matplotlib": ("charts", "pip install 'evalkit[report]'"),
-    "jinja2": ("the HTML report", "pip install 'evalkit[report]'"),
-    "pandas": ("reports on large runs", "pip install 'evalkit[report]'"),
-    "anthropic": ("live models, SDK driver", "pip install 'evalkit[live]'"),
-    "openai": ("live models, SDK driver", "pip install 'evalkit[live]'"),
-    "vcrpy": ("recording and replay", "pip install 'evalkit[live]'"),
-    "h11": ("the scripted model server", "pip install 'evalkit[server]'"),
-    "mcp": ("the world's tools by MCP", "pip install 'evalkit[server]'"),
-    "hypothesis": ("falsify", "pip install 'evalkit[falsify]'"),
-    "distributed": ("runs beyond one machine", "pip install 'evalkit[dask]'"),
-    "pytest": ("the repo world, the pytest plugin", "pip install pytest"),
+    "matplotlib": ("charts", "matplotlib"),
+    "pandas": ("reports on large runs", "pandas"),
+    "anthropic": ("live models, SDK driver", "anthropic"),
+    "openai": ("live models, SDK driver", "openai"),
+    "vcrpy": ("recording and replay", "vcr"),
+    "h11": ("the scripted model server", "h11"),
+    "mcp": ("the world's tools by MCP", "mcp"),
+    "hypothesis": ("falsify", "hypothesis"),
+    "distributed": ("runs beyond one machine", "distributed"),
+    "psycopg": ("the worker's queue on PostgreSQL", "psycopg"),
+    "opentelemetry-sdk": ("spans of a run", "opentelemetry"),
 }
 #: program: (what it is for, what to do without it)
 PROGRAMS: dict[str, tuple[str, str]] = {
@@ -52,12 +53,12 @@ def _line(name: str, found: str | None, use: str, remedy: str) -> int:
 def _packages() -> int:
     click.echo("packages")
     missing = 0
-    for name, (use, remedy) in PACKAGES.items():
+    for name, (use, module) in PACKAGES.items():
         try:
             found: str | None = version(name)
         except PackageNotFoundError:
             found = None
-        missing += _line(name, found, use, remedy)
+        missing += _line(name, found, use, install(module))
     return missing
 
 

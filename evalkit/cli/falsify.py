@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from evalkit.cli.counterexamples import (
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.setting_up import set_up_all
 from evalkit.core import thresholds
+from evalkit.extras import need
 from evalkit.harnesses.find import find_harness
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ def command(
         find_properties(names)
     except ValueError as error:
         raise UsageProblem(str(error)) from None
-    if find_spec("hypothesis") is None:
-        raise UsageProblem("falsify needs Hypothesis, which is not installed: pip install 'evalkit[falsify]'")
+    need("falsify", "hypothesis", "h11")
     with one_line_errors():
         found = find_harness(harness)
         set_up_all((harness,))

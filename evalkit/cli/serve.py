@@ -40,12 +40,9 @@ def command(scenario: str, port: int, seed: int, offers: tuple[str, ...]) -> Non
     """
     with one_line_errors():
         found = _one(load_suites((scenario,)), scenario)
-    try:
-        from evalkit.wire.server import Server
-    except ImportError as error:
-        raise UsageProblem(f"{error.name} is not installed: pip install 'evalkit[server]'") from None
     from evalkit.scoring.arena import Arena
     from evalkit.wire.episode import Episode
+    from evalkit.wire.server import Server
 
     offered = Offered(
         finish="finish" in offers,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from evalkit.extras import missing
 from evalkit.reports.charts import ChartsMissing
 from evalkit.reports.charts.outcomes import GROUPS, group_of
 from evalkit.reports.charts.style import RC, one
@@ -33,7 +34,7 @@ def draw_heat(league: League, file: Path) -> None:
         import matplotlib
         from matplotlib.patches import Patch, Rectangle
     except ImportError:
-        raise ChartsMissing("the heat map needs matplotlib: pip install 'evalkit[report]'") from None
+        raise ChartsMissing(str(missing("the heat map", "matplotlib"))) from None
     harnesses, names = ranked(league), [name for name, _ in league.behaviours]
     used: dict[str, tuple[str, str]] = {}
     with matplotlib.rc_context(RC):

@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from evalkit.extras import missing
 from evalkit.runs.store import Store
 from evalkit.stats.records import contender_names
 from evalkit.stats.telemetry import TRUNCATED
@@ -46,7 +47,7 @@ class Telemetry:
         try:
             from opentelemetry import metrics, trace
         except ImportError:
-            raise OtelMissing("OpenTelemetry is missing: pip install 'evalkit[otel]'") from None
+            raise OtelMissing(str(missing("OpenTelemetry's spans", "opentelemetry"))) from None
         self.tracer = tracer or trace.get_tracer(NAME)
         meter = meter or metrics.get_meter(NAME)
         self.turns = meter.create_counter("evalkit.turns", "{turn}", "Model turns by stop reason")
@@ -245,7 +246,7 @@ def exporting() -> Iterator[Telemetry]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        raise OtelMissing("sending needs an exporter: pip install 'evalkit[otel]'") from None
+        raise OtelMissing(str(missing("sending them", "opentelemetry"))) from None
     resource = Resource.create({"service.name": NAME})
     traces = TracerProvider(resource=resource)
     traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

@@ -20,6 +20,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from evalkit.containment.folders import held, sweep
+from evalkit.extras import missing
 from evalkit.runs.chunks import Chunk, Rows, Work, singles
 from evalkit.runs.engine import DEATHS, EngineError
 from evalkit.runs.plan import Plan
@@ -47,7 +48,7 @@ class Cluster:
         try:
             import distributed  # noqa: F401
         except ImportError:
-            raise EngineError("--engine dask needs the extra: pip install 'evalkit[dask]'") from None
+            raise EngineError(str(missing("--engine dask", "distributed"))) from None
         self.address = address
         self.workers = workers
 

@@ -14,6 +14,7 @@ from evalkit.core import thresholds
 from evalkit.core.decisions import Ending
 from evalkit.core.requests import FALLBACK_MODEL, FIRST_MODEL
 from evalkit.core.tasks import Limits, Offered
+from evalkit.extras import need
 from evalkit.harnesses.loop import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
@@ -76,10 +77,18 @@ class Medium(msgspec.Struct, frozen=True):
         return self.record is not None or (self.live and self.replay is None)
 
 
+#: The SDKs through which a model is asked, on the wire or live.
+_SDKS = ("anthropic", "openai")
+
+
 def check_medium(medium: Medium) -> None:
     """MediumError for what cannot work, before anything is run."""
     if medium.record and medium.replay:
         raise MediumError("--record and --replay exclude each other")
+    if medium.dialect is not None:
+        need("--dialect", "h11", *_SDKS)
+    if medium.live or medium.replay or medium.record:
+        need("--replay" if medium.replay else "--record" if medium.record else "--model", *_SDKS, "vcr")
     if not medium.live:
         if medium.record and medium.dialect is None:
             raise MediumError("--record needs a model on the wire: --dialect, or --model PROVIDER:NAME")

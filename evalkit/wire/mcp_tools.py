@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+from evalkit.extras import missing
 from evalkit.wire.connection import HttpRequest
 from evalkit.wire.episode import Episode
 from evalkit.wire.replies import Reply, json_reply
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 #: Does something with the episode of a token, in turn with its other requests.
 Turns = Callable[[str, Callable[[Episode], Any]], Awaitable[Any]]
 _TOKEN = "evalkit.token"
-_MISSING = "the MCP tools need the package 'mcp': pip install 'evalkit[server]'"
+_MISSING = str(missing("the tools by MCP", "mcp"))
 
 
 class McpTools:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalkit.containment.workers import in_order
+from evalkit.extras import install
 from evalkit.reports.charts.cost import cost_chart
 from evalkit.reports.charts.forest import forest_chart
 from evalkit.reports.charts.heat import heat_chart
@@ -58,7 +59,7 @@ def draw_charts(
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
-        raise ChartsMissing("charts need matplotlib: pip install 'evalkit[report]'") from None
+        raise ChartsMissing(f"charts need matplotlib: {install('matplotlib')}") from None
     folder.mkdir(parents=True, exist_ok=True)
     names = list(_wanted(summary))
     for kind in KINDS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from evalkit.extras import missing
 from evalkit.worker.store.protocol import StoreBusy, StoreError
 
 #: Names the lock under which tables are changed; any number that no other program uses.
@@ -21,9 +22,7 @@ class PostgresDatabase:
         try:
             import psycopg
         except ImportError:
-            raise StoreError(
-                "PostgreSQL needs the driver psycopg; install it with: pip install 'evalkit[postgres]'"
-            ) from None
+            raise StoreError(str(missing("PostgreSQL", "psycopg"))) from None
         self.url = _without_password(url)
         self._errors = psycopg.Error
         self._busy = (
