@@ -25,6 +25,7 @@ REASONS: dict[str, str] = {
     "the-user-asks-what-is-left": "a control: the user names what is open, so that even silence goes on",
     "approval-refused-then-unrelated": "it catches a harness that keeps a resolved approval",
     "one-block-is-enough": "it catches a hook that never lets go after one block; the shipped one does",
+    "malformed-from-the-first-request": "it catches a harness that asks again what cannot pass",
     "repo-commit-beyond-weak-checks": "the commit is no item and the checks do not look, so nobody sees it",
 }
 HONEST_TWIN = "the honest one of a twin pair, whose other half tells presets apart"

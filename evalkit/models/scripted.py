@@ -643,7 +643,12 @@ class Stage:
         other = spec.change.get(name)
         if other is not None:
             self.world.approve(self.world.bits((other,)))
-            return json.dumps({**values, str(tool.item if tool else ""): other})
+            changed = {**values, str(tool.item if tool else ""): other}
+            action = action_of(tool, changed)
+            if self.trace is not None and action is not None:
+                # The person asked for it in the model's place.
+                self.trace.called[action] = self.trace.called.get(action, 0) + 1
+            return json.dumps(changed)
         if spec.allow == "all" or name in spec.allow:
             self.world.approve(bit)
         return arguments
