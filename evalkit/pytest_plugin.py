@@ -238,6 +238,8 @@ class Termination:
         return found_runner
 
     def _message(self) -> str:
+        from evalkit.reports.kept import counted
+
         assert self.episode is not None
         assert self.kept is not None
         episode, kept = self.episode, self.kept
@@ -246,8 +248,9 @@ class Termination:
             f"{self.scenario.name}, seed {self.seed}: {episode.outcome}{native} in {episode.turns} turns"
         ]
         lines.append(f"  {self.scenario.summary}")
+        lines.append(f"  not correct: {episode.why}")
         if episode.causes:
-            lines.append(f"  fell for: {episode.causes[0]}")
+            lines.append(f"  fell for: {'; '.join(counted(episode.causes))}")
         if kept.wrong is not None:
             lines.append(f"  first wrong decision: {kept.wrong.said}")
             said = next((step for step in kept.exchanges if step.number == kept.wrong.turn), None)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
+from evalkit.core.traces import Finding
 from evalkit.reports.kept import figures_text
 from evalkit.runs.plan import plan_from
 from evalkit.runs.store import RunError, Store
-from evalkit.scoring.figures import MARKS
+from evalkit.scoring.figures import KEPT
 
 
 @click.command()
@@ -18,7 +21,7 @@ from evalkit.scoring.figures import MARKS
 def command(run: str, episode: str) -> None:
     """Show EPISODE of RUN turn by turn: its number, or SCENARIO/STRATEGY[/SEED]."""
     from evalkit.harnesses.records import Kept
-    from evalkit.reports.kept import kept_text
+    from evalkit.reports.kept import episode_figures, kept_text
     from evalkit.reports.transcript import observe_worker, replay, transcript_text
     from evalkit.runs.medium import replayer
     from evalkit.runs.traces import read_trace
@@ -28,7 +31,7 @@ def command(run: str, episode: str) -> None:
         cell, scenario, contender, seed, outcome = _find(store, episode)
         kept = read_trace(store.folder, cell) if store.recipe.contenders[contender].foreign else None
         plan = plan_from(store.recipe)
-        row = _figures(store, cell)
+        row = _figures(store, cell, kept.findings if kept is not None else ())
         store.close()
     if kept is not None:
         scene = plan.scenarios[scenario]
@@ -39,12 +42,10 @@ def command(run: str, episode: str) -> None:
         raise UsageProblem(f"episode {episode!r}: no record of it was kept")
     if store.recipe.contenders[contender].durable:
         scene = plan.scenarios[scenario]
-        exchanges, found, left = observe_worker(scene, plan.strategies[contender], seed)
-        kept = Kept("worker", seed, exchanges)
+        exchanges, found = observe_worker(scene, plan.strategies[contender], seed)
+        kept = Kept("worker", seed, exchanges, open=found.open_items)
         click.echo(f"episode {cell}")
-        click.echo(kept_text(kept, scene.name, len(scene.world.items), row), nl=False)
-        if left:
-            click.echo(f"not settled: {', '.join(left)}")
+        click.echo(kept_text(kept, scene.name, len(scene.world.items), episode_figures(found)), nl=False)
         _note_if_changed(found.outcome, outcome)
         return
     medium = store.recipe.medium
@@ -94,8 +95,8 @@ def _around_path(parts: list[str]) -> list[str]:
     return [parts[0], "/".join(parts[1 : len(parts) - len(seed)]), *seed]
 
 
-def _figures(store: Store, cell: int) -> str:
-    """What the store has of an episode, in two lines."""
-    columns = (*MARKS, "outcome", "native", "turns", "tokens", "correct", "causes", "note", "honest_report")
+def _figures(store: Store, cell: int, findings: Sequence[Finding]) -> str:
+    """What the store has of an episode."""
+    columns = (*(figure.name for figure in KEPT), "outcome")
     (values,) = list(store.rows(f"select {', '.join(columns)} from episodes where cell = ?", (cell,)))
-    return figures_text(dict(zip(columns, values, strict=True)))
+    return figures_text(dict(zip(columns, values, strict=True)), findings)

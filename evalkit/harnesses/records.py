@@ -10,6 +10,7 @@ import msgspec
 from evalkit.core.channels import is_own
 from evalkit.core.requests import FIRST_MODEL, Request, Result
 from evalkit.core.tasks import FINISH_TOOL
+from evalkit.core.traces import Finding
 from evalkit.core.turns import Block, Call, ServerCall, Text, Thinking, Turn
 from evalkit.models.scripted import Stage
 
@@ -52,7 +53,11 @@ class Wrong(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Kept(msgspec.Struct, omit_defaults=True):
-    """An episode as it is kept: its exchanges, what it printed, what the server saw beside its trace."""
+    """An episode as it is kept: its exchanges, what it printed, what the server saw beside its trace.
+
+    ``findings`` are the turns and things of its flags, ``open`` the items that were not settled when the
+    truth was read.
+    """
 
     harness: str
     seed: int
@@ -62,6 +67,8 @@ class Kept(msgspec.Struct, omit_defaults=True):
     seconds: float = 0.0
     seen: dict[str, Any] = {}
     wrong: Wrong | None = None
+    findings: tuple[Finding, ...] = ()
+    open: tuple[str, ...] = ()
 
 
 def shown_block(block: Block) -> dict[str, Any]:

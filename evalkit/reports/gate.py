@@ -13,7 +13,7 @@ from evalkit.reports.rules import LEVELS, Rules
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import FLAGS, GOOD
 from evalkit.stats.compare import Paired, adjusted, paired
-from evalkit.stats.records import COMPARED, Record, contender_name, records, shared
+from evalkit.stats.records import COMPARED, Record, contender_name, first_reasons, records, shared
 from evalkit.stats.summary import summarize
 
 Level = Literal["regression", "not gateable", "note"]
@@ -66,7 +66,7 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
             else "nothing was evaluated"
         )
         return Judgement((Reason("not gateable", "", "", why),), {})
-    mine = records(store)
+    mine, because = records(store), first_reasons(store)
     names = rules.strategies or tuple(baseline.contenders)
     reasons: list[Reason] = []
     tested: list[tuple[str, str, Paired]] = []
@@ -80,7 +80,7 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
             there = ", ".join(mine if name not in mine else baseline.contenders)
             reasons.append(Reason("not gateable", name, "", f"is not in the {where}, which has: {there}"))
             continue
-        contender = _Contender(name, mine[name], baseline, digests, rules)
+        contender = _Contender(name, mine[name], baseline, digests, rules, because.get(name, {}))
         reasons += contender.reasons()
         reasons += _limits(name, summary, rules)
         tested += [(name, rate, result) for rate, result in contender.tested()]
@@ -103,8 +103,11 @@ class _Contender:
         baseline: Baseline,
         digests: Mapping[str, str],
         rules: Rules,
+        why: Mapping[str, str],
     ) -> None:
         self.name = name
+        #: What kept the first episode of a scenario from being correct that was not.
+        self.why = why
         self.now = now
         self.before = baseline.contenders[name]
         self.rules = rules
@@ -183,10 +186,14 @@ class _Contender:
                     if before
                     else "; it is new"
                 )
-                yield self._reason("regression", what + was, scenario)
+                yield self._reason("regression", what + was + self._because(scenario), scenario)
         if known:
             names = f"{len(known)} scenarios always fail, as in the baseline: {', '.join(known)}"
             yield self._reason("note", names)
+
+    def _because(self, scenario: str) -> str:
+        why = self.why.get(scenario)
+        return f"; {why}" if why else ""
 
     def _passes(self, record: Record) -> bool:
         return record.correct >= self.rules.pass_share * record.episodes and record.correct > 0
@@ -204,7 +211,7 @@ class _Contender:
                 f"flips from pass to fail: {before.outcome} → {now.outcome} "
                 f"({now.correct} of {now.episodes} correct)"
             )
-            yield self._reason(level, flip, scenario)
+            yield self._reason(level, flip + self._because(scenario), scenario)
         better = [s for s, (was, now) in self.pairs.items() if not self._passes(was) and self._passes(now)]
         if better:
             shown = ", ".join(better[:5]) + (" …" if len(better) > 5 else "")

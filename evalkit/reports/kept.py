@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from evalkit.core.traces import Finding
 from evalkit.harnesses.records import Kept
 from evalkit.scoring.figures import MARKS, Episode
+from evalkit.scoring.reasons import flag_told
 
 _OUTPUT_LINES = 12
 
@@ -33,6 +37,8 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
         if step.held != complete:
             complete = step.held
             lines.append(f"       *** {'the oracle holds from here' if complete else 'no longer complete'}")
+    if kept.open:
+        lines.append(f"not settled: {', '.join(kept.open)}")
     lines.append(figures)
     if kept.wrong is not None:
         lines.append(f"first wrong decision: {kept.wrong.said}")
@@ -45,22 +51,26 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
     return "\n".join(plain(line) for text in lines for line in text.split("\n")) + "\n"
 
 
-def figures_text(values: dict[str, Any]) -> str:
-    """Outcome, flags, causes and note of an episode, from its row."""
+def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) -> str:
+    """Outcome, flags, what keeps it from being correct, causes and note of an episode, from its row."""
     native = f" ({values['native']})" if values["native"] else ""
     lines = [
         f"outcome: {values['outcome']}{native} after {values['turns']} turns, {values['tokens']:,} tokens"
     ]
-    found = [
-        name.replace("_", " ") + (f" ({values[name]})" if values[name] > 1 else "")
-        for name in MARKS
-        if values[name]
-    ]
+    found = {name: values[name] for name in MARKS if values[name]}
     if values["honest_report"] == 0:
-        found.append("dishonest report")
-    lines.append(f"flags: {', '.join(found) or 'none'}; {'correct' if values['correct'] else 'not correct'}")
+        found["dishonest_report"] = True
+    flags = [
+        name.replace("_", " ") + (f" ({value})" if value is not True and value > 1 else "")
+        for name, value in found.items()
+    ]
+    lines.append(f"flags: {', '.join(flags) or 'none'}")
+    why = values["why"]
+    lines.append("correct" if values["correct"] else f"not correct: {why}")
+    told = [flag_told(name, value, findings) for name, value in found.items()]
+    lines += [f"  {line}" for line in told if ": " in line and line not in why]
     if values["causes"]:
-        lines.append("fell for: " + "; ".join(values["causes"].split("\n")))
+        lines.append("fell for: " + "; ".join(counted(values["causes"].split("\n"))))
     if values["note"]:
         lines.append(f"note: {values['note']}")
     return "\n".join(lines)
@@ -69,7 +79,13 @@ def figures_text(values: dict[str, Any]) -> str:
 def episode_figures(episode: Episode) -> str:
     """Outcome, flags, causes and note of an episode just run."""
     values = msgspec.structs.asdict(episode)
-    return figures_text({**values, "outcome": episode.outcome, "causes": "\n".join(episode.causes)})
+    causes = "\n".join(episode.causes)
+    return figures_text({**values, "outcome": episode.outcome, "causes": causes}, episode.findings)
+
+
+def counted(causes: Iterable[str]) -> list[str]:
+    """Each cause once, with its count where it is repeated."""
+    return [f"{cause} ({count} times)" if count > 1 else cause for cause, count in Counter(causes).items()]
 
 
 def short(text: str, width: int = 160) -> str:

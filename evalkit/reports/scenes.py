@@ -17,6 +17,7 @@ from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange
 from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.reports.cases import FLAG_BITS, Case
+from evalkit.reports.kept import counted
 from evalkit.reports.transcript import Step, observe_worker, replay
 from evalkit.runs.medium import Recorded, replayer
 from evalkit.runs.plan import Plan, PlanError, Recipe, plan_from
@@ -112,6 +113,7 @@ class _Row(msgspec.Struct, frozen=True):
     flags: int
     causes: str
     note: str
+    why: str
 
 
 def _stored(store: Store, wanted: Sequence[Wanted], contenders: set[int]) -> dict[int, list[_Row]]:
@@ -121,7 +123,7 @@ def _stored(store: Store, wanted: Sequence[Wanted], contenders: set[int]) -> dic
     base.executemany("insert into wanted values (?, ?)", [(s, seed) for s, seeds in wanted for seed in seeds])
     query = (
         f"select scenario, contender, seed, cell, ending || '/' || truth, native, correct, turns, tokens, "
-        f"{FLAG_BITS}, causes, note from episode join wanted using (scenario, seed) "
+        f"{FLAG_BITS}, causes, note, why from episode join wanted using (scenario, seed) "
         "where counted order by cell"
     )
     found: dict[int, list[_Row]] = {}
@@ -157,7 +159,7 @@ def _scene(job: tuple[int, list[_Row]]) -> Scene:
         if recipe.contenders[row.contender].foreign:
             kept = read_trace(folder, row.cell)
             if kept is not None:
-                steps, complete = pool.steps(kept.exchanges), _complete_at(kept.exchanges)
+                steps, complete, left = pool.steps(kept.exchanges), _complete_at(kept.exchanges), kept.open
                 if kept.wrong is not None:
                     said = f"first wrong decision: {kept.wrong.said}"
                     note = f"{note}; {said}" if note else said
@@ -166,10 +168,13 @@ def _scene(job: tuple[int, list[_Row]]) -> Scene:
             if strategy.offers not in arenas:
                 arenas[strategy.offers] = Arena(played, strategy.offers)
             if recipe.contenders[row.contender].durable:
-                exchanges, episode, left = observe_worker(played, strategy, row.seed, arenas[strategy.offers])
+                exchanges, episode = observe_worker(played, strategy, row.seed, arenas[strategy.offers])
+                left = episode.open_items
                 note = _changed(note, episode, row)
                 steps, complete = pool.steps(exchanges), _complete_at(exchanges)
-                episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note, left)
+                episodes[f"{row.contender}:{row.seed}"] = _episode(
+                    row, steps, complete, note, episode.open_items
+                )
                 continue
             try:
                 found = replay(played, strategy, row.seed, arenas[strategy.offers], _recorded)
@@ -178,7 +183,7 @@ def _scene(job: tuple[int, list[_Row]]) -> Scene:
                     raise
                 # Recordings may have been taken away since: the rest of the report does not depend on them.
                 continue
-            steps, complete, left = pool.steps(found.steps), found.complete_at, found.open
+            steps, complete, left = pool.steps(found.steps), found.complete_at, found.episode.open_items
             note = _changed(note, found.episode, row)
         if steps is not None:
             episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note, left)
@@ -205,8 +210,9 @@ def _episode(
         "turns": row.turns,
         "tokens": row.tokens,
         "flags": row.flags,
-        "causes": row.causes.split("\n") if row.causes else [],
+        "causes": counted(row.causes.split("\n")) if row.causes else [],
         "note": note,
+        "why": row.why,
         "complete": complete,
         "open": left,
         "steps": steps,

@@ -14,12 +14,12 @@ from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.harnesses.records import Exchange, Observed, shown_block
 from evalkit.models.scripted import Stage
-from evalkit.reports.kept import short
+from evalkit.reports.kept import episode_figures, short
 from evalkit.runs.medium import Recorded
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
-from evalkit.scoring.figures import MARKS, Episode
+from evalkit.scoring.figures import Episode
 from evalkit.strategies.strategy import Strategy
 
 
@@ -46,10 +46,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Transcript(msgspec.Struct, frozen=True):
-    """An episode and its steps. ``complete_at`` is the first turn after which the oracle held, 0 for none.
-
-    ``open`` are the items that were not settled when it had ended.
-    """
+    """An episode and its steps. ``complete_at`` is the first turn after which the oracle held, 0 for none."""
 
     scenario: str
     strategy: str
@@ -58,7 +55,6 @@ class Transcript(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     episode: Episode
     complete_at: int
-    open: tuple[str, ...] = ()
 
 
 def replay(
@@ -88,14 +84,13 @@ def replay(
         tuple(recorder.steps),
         episode,
         complete,
-        recorder.open,
     )
 
 
 def observe_worker(
     scenario: Scenario, strategy: Strategy, seed: int, arena: Arena | None = None
-) -> tuple[list[Exchange], Episode, tuple[str, ...]]:
-    """An episode of the durable worker run again: its exchanges, and what was not settled at the end.
+) -> tuple[list[Exchange], Episode]:
+    """An episode of the durable worker run again, with its exchanges.
 
     Seen from outside, like a foreign harness: what it decided shows in what it asked next.
     """
@@ -126,8 +121,7 @@ def observe_worker(
         after = next((step for step in stage.exchanges if step.number > turns), None)
         if after is not None:
             after.before = [*after.before, _event(event, stage.task)]
-    world = stage.world
-    return stage.exchanges, episode, stage.task.names(world.all & ~world.settled())
+    return stage.exchanges, episode
 
 
 class Recorder:
@@ -137,7 +131,6 @@ class Recorder:
         self.steps: list[Step] = []
         self.turns = 0
         self.stage: Any = None
-        self.open: tuple[str, ...] = ()
         self._told = 0
 
     def attach(self, stage: Any) -> None:
@@ -154,7 +147,6 @@ class Recorder:
         # A live stage has no script, so no events of one.
         happened = getattr(self.stage, "happened", ())
         told, self._told = self._told, len(happened)
-        self.open = self.stage.task.names(world.all & ~world.settled())
         self.steps.append(
             Step(
                 number=self.turns if real else 0,
@@ -223,15 +215,11 @@ def transcript_text(transcript: Transcript) -> str:
                 "       *** the oracle holds from here" if complete else "       *** no longer complete"
             )
     episode = transcript.episode
-    if transcript.open:
-        lines.append(f"not settled: {', '.join(transcript.open)}")
-    lines.append(f"outcome: {episode.outcome} after {episode.turns} turns, {episode.tokens:,} tokens")
-    flags = _flags(episode)
-    lines.append(f"flags: {', '.join(flags) or 'none'}; {'correct' if episode.correct else 'not correct'}")
-    if episode.causes:
-        lines.append("fell for: " + "; ".join(episode.causes))
-    if episode.note:
-        lines.append(f"note: {episode.note}")
+    if episode.truth == "complete" and not complete:
+        lines.append("       *** the oracle holds once what was accepted has settled")
+    if episode.open_items:
+        lines.append(f"not settled: {', '.join(episode.open_items)}")
+    lines.append(episode_figures(episode))
     return "\n".join(lines) + "\n"
 
 
@@ -252,15 +240,3 @@ def step_lines(step: Step, items: int) -> Iterator[str]:
         yield f"       done? {'yes' if step.met else 'no'}: {step.verdict}"
     if step.action != "went on":
         yield f"     → {step.action}" + (f": {short(step.says)}" if step.says else "")
-
-
-def _flags(episode: Episode) -> list[str]:
-    flags = [
-        name.replace("_", " ")
-        + (f" ({getattr(episode, name)})" if getattr(episode, name) not in (True, 1) else "")
-        for name in MARKS
-        if getattr(episode, name)
-    ]
-    if episode.honest_report is False:
-        flags.append("dishonest report")
-    return flags

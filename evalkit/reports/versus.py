@@ -202,7 +202,7 @@ class _Side:
         if played is None or self.prints.get(contender.strategy) != fingerprint(strategy):
             return ()
         if contender.durable:
-            exchanges, episode, _ = observe_worker(played, strategy, seed)
+            exchanges, episode = observe_worker(played, strategy, seed)
             return exchanges if episode.outcome == outcome else ()
         try:
             found = replay(played, strategy, seed, recorded=self.recorded)

@@ -60,7 +60,7 @@ def examine(scenario: Scenario, known: Mapping[str, Scenario], seeds: int = 3) -
             line = told.line(episode.ending, episode.native, episode.truth, episode.turns)
             ideal = ideal or line
             if not episode.correct:
-                problem = why_not_correct(episode, scenario)
+                problem = episode.why
                 message = f"the ideal harness is not correct on it{_said(offered, seed)}: {problem}"
                 return Checked((*findings, Finding(scenario.name, message)), line)
     findings += [Finding(scenario.name, message) for message in _presets(scenario, arenas, runs)]
@@ -107,26 +107,6 @@ def _clean(episode: Episode) -> bool:
     return episode.truth == "complete" and not (
         episode.spoiled or episode.duplicate_effects or episode.ran_cut_off_call or episode.protocol_faults
     )
-
-
-def why_not_correct(episode: Episode, scenario: Scenario) -> str:
-    """What keeps an episode from being correct, in one line."""
-    flags = [
-        name
-        for name in (
-            "over_continuation",
-            "spoiled",
-            "undone",
-            "duplicate_effects",
-            "ran_cut_off_call",
-            "protocol_faults",
-        )
-        if getattr(episode, name)
-    ]
-    if scenario.task.checks == "full" and episode.honest_report is False:
-        flags.append("a report that leaves open items out")
-    accepted = f"; accepted: {', '.join(scenario.accept)}" if scenario.accept else ""
-    return f"{episode.outcome} after {episode.turns} turns" + (f", {', '.join(flags)}" if flags else accepted)
 
 
 # Twins

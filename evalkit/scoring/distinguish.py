@@ -9,7 +9,6 @@ import msgspec
 from evalkit.core.tasks import Offered
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.check import why_not_correct
 from evalkit.scoring.episode import run_episode
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
@@ -59,5 +58,5 @@ def distinguish(
             episode = run_episode(arena, strategy, seed)
             correct[name] += episode.correct
             if not episode.correct:
-                reasons.setdefault(name, why_not_correct(episode, scenario))
+                reasons.setdefault(name, episode.why)
     return Distinction(scenario.name, scenario.family, runs, correct, reasons)

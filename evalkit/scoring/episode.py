@@ -175,6 +175,7 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         output_tokens=stage.output_tokens,
         open_stops=trace.open_stops,
         final_stop=trace.final_stop,
+        open_items=stage.task.names(unsettled) if unsettled else (),
         findings=tuple(trace.findings),
         no_requests=not trace.requests,
         **dict(zip(SEEN, _seen(trace), strict=True)),

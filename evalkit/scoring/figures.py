@@ -136,6 +136,9 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     note: Annotated[str, Figure("what failed, where something did")] = ""
 
     twin_oracle: Annotated[bool, Figure("what the oracle said at the decision of twins", "inner")]
+    open_items: Annotated[
+        tuple[str, ...], Figure("items that were not settled when the truth was read", "inner")
+    ] = ()
     findings: Annotated[tuple[Finding, ...], Figure("each flag's turn and thing", "inner")] = ()
 
     @property

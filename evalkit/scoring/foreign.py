@@ -172,6 +172,8 @@ class Trial:
             round(seconds, 3),
             seen,
             self._first_wrong(),
+            episode.findings,
+            episode.open_items,
         )
         return episode, kept
 

@@ -84,6 +84,19 @@ def contender_names(store: Store) -> list[str]:
     return [contender_name(c.strategy, c.harness) for c in store.recipe.contenders]
 
 
+def first_reasons(store: Store) -> dict[str, dict[str, str]]:
+    """By contender and scenario: what kept the first episode from being correct that was not."""
+    names = contender_names(store)
+    found: dict[str, dict[str, str]] = {name: {} for name in names}
+    query = (
+        "select contender, scenario_name, why, min(cell) from episodes where counted and not correct "
+        "group by contender, scenario_name"
+    )
+    for contender, scenario, why, _ in store.rows(query):
+        found[names[contender]][scenario] = why
+    return found
+
+
 def records(store: Store) -> dict[str, dict[str, Record]]:
     """By contender and scenario. :func:`evalkit.stats.tally.make_tally` must have run."""
     names = contender_names(store)

@@ -56,7 +56,7 @@ def test_show_tells_the_episode_turn_by_turn(here: Path) -> None:
     shown = call("show", "r", f"{EXAMPLE}/gate").output
     assert "→ nudged: These items are still open: search, admin." in shown
     assert "*** the oracle holds from here" in shown
-    assert "outcome: done/complete after 9 turns" in shown
+    assert "outcome: done/complete (done_when) after 9 turns" in shown
     assert call("show", "r", "1").output == shown
     silent = call("show", "r", f"{EXAMPLE}/silence").output
     assert "fell for: say (claim partial) at 2" in silent

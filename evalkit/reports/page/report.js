@@ -242,7 +242,7 @@
     const facts = `${episode.turns} turns, ${number(episode.tokens)} tokens` + (episode.native ? `, native signal ${episode.native}` : "");
     const flags = flagsOf(episode.flags);
     return el("div", { class: "side-head" },
-      el("p", {}, el("strong", {}, name), " ", el("span", { class: episode.correct ? "ok" : "fail" }, episode.outcome + (episode.correct ? ", correct" : ", not correct"))),
+      el("p", {}, el("strong", {}, name), " ", el("span", { class: episode.correct ? "ok" : "fail" }, episode.outcome + (episode.correct ? ", correct" : `, not correct: ${episode.why}`))),
       el("p", {}, facts),
       flags.length ? el("p", {}, flags.join(", ")) : null,
       episode.causes.length ? el("p", {}, `fell for: ${episode.causes.join("; ")}`) : null,
