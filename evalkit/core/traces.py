@@ -81,6 +81,7 @@ class Trace:
         self.called: dict[str, int] = {}
         #: Each effect in order: its logical action and the turn in which it was had.
         self.acted: list[tuple[str, int]] = []
+        self.changes = 0
         self.stops: dict[str, int] = {}
         #: Ends of turn without a call while the oracle did not hold; the stop reason of the last turn.
         self.open_stops = 0
@@ -241,9 +242,10 @@ class Trace:
             self.orphan_calls += 1
             self.found("orphan_calls", f"{_said(call)}, which the model did not call")
 
-    def had_effect(self, action: str) -> None:
-        """A logical action had its effect."""
+    def had_effect(self, action: str, changes: int) -> None:
+        """A logical action had its effect; ``changes`` is how often the world has become another by now."""
         self.acted.append((action, self.turns))
+        self.changes = changes
 
     def broke(self, rules: Iterable[str], turn: Turn | None, request: Request) -> None:
         """A request broke rules that every API shares."""
@@ -331,7 +333,7 @@ class Trace:
         """
         repeats = True
         shown = {result.id: result for result in request.results} if request.results else {}
-        answered, changes = self._answered, len(self.acted)
+        answered, changes = self._answered, self.changes
         for call in turn.calls:
             heard, given = ran.get(call.id), shown.get(call.id)
             action = without_key(call)

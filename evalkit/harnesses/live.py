@@ -128,7 +128,7 @@ class LiveStage:
             except Exception as error:
                 raise ToolFailed(f"tool {call.tool} raised {type(error).__name__}: {error}") from error
             if outcome.action is not None and self.trace is not None:
-                self.trace.had_effect(outcome.action)
+                self.trace.had_effect(outcome.action, self.world.changes)
             result = Result(call.id, outcome.text, outcome.error)
         self.ran[call.id] = result
         return result

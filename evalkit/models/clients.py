@@ -121,7 +121,9 @@ class SdkModel(ABC):
             return
         self.history += self._echo(request.echo)
         self.history += said
-        if self.held and request.echo is not None and self._answer is not None:
+        if self._answer is None:
+            self._new = list(self.history)
+        elif self.held and request.echo is not None:
             self._continues = self._answer.id
             self._new = said
 

@@ -325,7 +325,7 @@ class Stage:
         """Put the script where the harness stands, if that is not behind the last turn."""
         place = stimulus(self.previous, request, FINISH_TOOL).place
         trace = self.trace
-        if place == "on" or self._compacted or request.shortened:
+        if place == "on" or self._compacted:
             return
         if place == "lost":
             # A helper's own conversation is none of the task's.
@@ -783,7 +783,7 @@ class Stage:
         except Exception as error:
             raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
         if outcome.action is not None and self.trace is not None:
-            self.trace.had_effect(outcome.action)
+            self.trace.had_effect(outcome.action, self.world.changes)
         return outcome.text, outcome.error
 
     def _replied(self, tool: str, arguments: str, reply: Reply | None) -> tuple[str, bool]:

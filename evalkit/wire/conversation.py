@@ -197,21 +197,23 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
         tail = pieces[length:]
         held = incoming.continues == at.sent.id
         dropped = number == turns and bool(tail or memory.fault or not _holds(at.sent.turn))
-        if dropped or held or _goes_on(at.sent.wire, tail):
+        if held or _goes_on(at.sent.wire, tail) or (dropped and _compacted(memory, plain, tail) is None):
             request = _request(at.sent, plain, tail, held=held)
             if number == turns:
                 return Joined("extends", request, point, tuple(tail), False, sent, turns)
             request = msgspec.structs.replace(request, after=number)
             return Joined("back", request, point, tuple(tail), False, at.sent, number)
-    compacted = _compacted(memory, plain, pieces, point)
+    compacted = _compacted(memory, plain, pieces)
     if compacted is not None:
-        return compacted
+        return Joined("compacted", compacted[0], point, tuple(compacted[1]), False, sent, turns)
     if number and length == len(pieces):
         # An earlier request, or the last one although its turn was delivered: the model decides anew.
         return _anew(memory, plain, start, pieces, point, memory.turns[number - 1].parent)
     kept = sum(_tokens(piece) for piece in pieces[1:] if not _is_users(piece))
     own = not any(memory.prompt in piece.block.text for piece in pieces if isinstance(piece.block, Text))
-    request = msgspec.structs.replace(_first(plain, pieces), lost=True, history=kept, beside=own)
+    request = msgspec.structs.replace(
+        _first(plain, pieces), lost=True, shortened=True, history=kept, beside=own
+    )
     return Joined("new", request, point, tuple(pieces), True)
 
 
@@ -266,7 +268,9 @@ def _anew(
     return Joined("back", request, point, tuple(tail), False, at.sent, parent)
 
 
-def _compacted(memory: Memory, plain: Request, pieces: Sequence[Piece], point: Point) -> Joined | None:
+def _compacted(
+    memory: Memory, plain: Request, pieces: Sequence[Piece]
+) -> tuple[Request, Sequence[Piece]] | None:
     """A conversation that was shortened and ends in the last turn, or holds a summary that was given."""
     sent = memory.sent
     assert sent is not None
@@ -282,8 +286,8 @@ def _compacted(memory: Memory, plain: Request, pieces: Sequence[Piece], point: P
         place = summed[-1]
     tail = pieces[place:]
     history = sum(map(_tokens, pieces[1:place]))
-    request = msgspec.structs.replace(_request(sent, plain, tail, held=False), history=history)
-    return Joined("compacted", request, point, tuple(tail), False, sent, len(memory.turns))
+    request = _request(sent, plain, tail, held=False)
+    return msgspec.structs.replace(request, shortened=True, history=history), tail
 
 
 def _is_users(piece: Piece) -> bool:

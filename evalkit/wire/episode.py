@@ -148,7 +148,8 @@ class Episode:
         if self.shortened:
             self.shortened = False
             joined = msgspec.structs.replace(
-                joined, request=msgspec.structs.replace(joined.request, shortened=True)
+                joined,
+                request=msgspec.structs.replace(joined.request, shortened=True, lost=False, after=None),
             )
         turn, spent = self._turn(joined.request)
         polls = 0

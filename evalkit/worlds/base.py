@@ -71,6 +71,9 @@ class World(ABC):
         self.skipped: int = 0
         self.approved: int = 0
         self.effects: dict[str, int] = {}
+        #: How often an effect left the world another than it was.
+        self.changes = 0
+        self._stood: Hashable = None
 
     def bits(self, names: tuple[str, ...]) -> int:
         """The bit set of ids; each must exist."""
@@ -139,7 +142,11 @@ class World(ABC):
         """Run a tool and journal its effect."""
         outcome = self.call(tool, arguments)
         if outcome.action is not None:
-            self.effects[outcome.action] = self.effects.get(outcome.action, 0) + 1
+            count = self.effects[outcome.action] = self.effects.get(outcome.action, 0) + 1
+            # Only an action that was had before can leave all as it was.
+            stands = self.key() if count > 1 else None
+            self.changes += stands is None or stands != self._stood
+            self._stood = stands
         return outcome
 
     def once_only(self, tool: Tool) -> bool:

@@ -234,7 +234,7 @@ def test_a_new_conversation_keeps_the_place_and_is_flagged(dialect: Dialect) -> 
     assert talk.answer.turn != before
     assert talk.played.seen.amnesia == 1
     assert watched.asked[2] == Request(
-        text="orders is open", model="m", limit=watched.asked[2].limit, lost=True, history=0
+        text="orders is open", model="m", limit=watched.asked[2].limit, lost=True, shortened=True
     )
     talk.on()
     assert talk.played.seen.amnesia == 1

@@ -106,6 +106,56 @@ MOVES: dict[str, list[Any]] = {
     "compaction at a nudge": [{"work": 1}, {"say": "One."}, {"compact": True}, {"work": 1}],
     "approval": [{"say": "May I?", "claim": "blocked"}, {"approve": ["users"]}],
     "wait": [{"wait": {"item": "users", "polls": 3}}],
+    "a later question": [
+        {"work": ["users"]},
+        {"say": "That one is done.", "claim": "done"},
+        {"user": {"text": "Now orders, please.", "asks": ["orders"]}},
+    ],
+    "two later messages": [
+        {"work": 1},
+        {"user": {"text": "One.", "when": "between_turns"}},
+        {"user": {"text": "Two.", "when": "between_turns"}},
+        {"work": 1},
+        {"say": "Two done.", "claim": "partial"},
+        {"user": {"text": "Three."}},
+        {"user": {"text": "Four."}},
+        {"say": "Hm.", "claim": "partial"},
+    ],
+    "words in a pause": [
+        {"pause": {"text": "So"}},
+        {"user": {"text": "Be quick.", "when": "between_turns"}},
+    ],
+    "words in a tool": [{"user": {"text": "Mind the step.", "when": "in_tool"}}, {"work": 1}],
+    "words in a turn": [{"user": {"text": "Mind the gap.", "when": "in_turn"}}, {"work": 1}],
+    "a faithful summary": [{"work": 1}, {"compact": {"summary": "faithful"}}, {"work": 1}],
+    "an empty summary": [{"work": 1}, {"compact": {"summary": "empty", "times": 2}}, {"work": "unseen"}],
+    "a summary that forgets": [{"work": 2}, {"compact": {"forgets": ["users"]}}, {"work": "unseen"}],
+    "a summary in words": [{"work": 1}, {"compact": {"summary": "Work goes on."}}],
+    "compaction after a fault": [{"fault": {"status": 529}}, {"compact": True}],
+    "compaction after a cut-off": [{"truncate": "text"}, {"compact": True}, {"work": 1}],
+    "a full window": [{"work": 1}, {"truncate": "text", "limit": "context_window", "until": "shortened"}],
+    "a window that is said to be full": [{"work": 1}, {"fault": {"status": 413, "window": "full"}}],
+    "a fault that stays": [{"work": 1}, {"fault": {"status": 403}}],
+    "broken at a call": [{"fault": {"cut": "in_call"}}, {"work": 1}, {"fault": {"cut": "after_call"}}],
+    "a busy helper": [
+        {
+            "delegate": {
+                "name": "child",
+                "do": [
+                    {"truncate": "text", "until": "higher_limit"},
+                    {"fault": {"status": 529, "times": 2}},
+                    {"turn": [{"say": "Beside a call."}, {"work": 1}, {"tick": 1}]},
+                    {"repeat": {"times": 2, "do": [{"call": "list_items"}]}},
+                    {"pause": {}},
+                    {"say": "All of it is done.", "claim": "done"},
+                ],
+            }
+        }
+    ],
+    "late by three": [
+        {"work": 1, "reply": {"effect": "late", "lands": 3}},
+        {"work": 1, "reply": {"effect": "late", "lands": "never", "text": "accepted"}},
+    ],
     "never ends": [{"repeat": {"times": "forever", "do": [{"say": "Busy."}, {"call": "list_items"}]}}],
 }
 #: Between them they offer each channel and use each policy that a preset uses.
@@ -127,6 +177,34 @@ def test_moves_are_the_same_over_every_line(server: Server, move: str) -> None:
         if ran < 3:
             ran += compare(server, loaded, strategy, line, Arena(loaded, strategy.offers))
     assert ran
+
+
+@pytest.mark.parametrize("line", [*LINES, *HELD], ids=str)
+def test_words_before_the_first_turn(server: Server, line: tuple[Dialect, bool, bool]) -> None:
+    loaded = scenario(
+        [
+            {"user": {"text": "Please go on with it.", "when": "between_turns"}},
+            {"work": "rest"},
+            {"say": "Done.", "claim": "done"},
+        ]
+    )
+    strategy = PRESETS["acceptance"].strategy
+    assert compare(server, loaded, strategy, line, Arena(loaded, strategy.offers))
+
+
+@pytest.mark.parametrize("line", [*LINES, *HELD], ids=str)
+def test_decisions_about_calls(server: Server, line: tuple[Dialect, bool, bool]) -> None:
+    loaded = scenario(
+        [
+            {"call": "list_items"},
+            {"work": "rest", "parallel": True},
+            {"approve": {"allow": ["users"], "refuse": ["orders"], "change": {"invoices": "users"}}},
+            {"say": "As far as I may.", "claim": "partial"},
+        ],
+        world={"gated": ["users", "orders", "invoices"]},
+    )
+    strategy = PRESETS["acceptance"].strategy
+    assert compare(server, loaded, strategy, line, Arena(loaded, strategy.offers))
 
 
 @pytest.mark.parametrize("line", [*LINES, *HELD], ids=str)
