@@ -189,7 +189,7 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
     if goes_on:
         request = _request(sent, plain, pieces, held=True)
         return Joined("extends", request, point, tuple(pieces), False, sent, turns)
-    number, length = _longest(memory, start, pieces)
+    number, length = _longest(memory.turns, start, pieces)
     if incoming.continues is not None and not number:
         number = memory.number(incoming.continues)
     if number:
@@ -233,16 +233,22 @@ def _first(plain: Request, pieces: Sequence[Piece]) -> Request:
     return msgspec.structs.replace(plain, text="\n".join(texts[1:]) or None)
 
 
-def _longest(memory: Memory, start: Point, pieces: Sequence[Piece]) -> tuple[int, int]:
-    """The answered request that pieces equal or extend, the longest and newest, and its length here."""
-    known = {held.point.chain: number for number, held in enumerate(memory.turns, 1)}
-    found = (known.get(start.chain, 0), 0) if start.chain else (0, 0)
-    chain = start.chain
-    for length, piece in enumerate(pieces, 1):
+def _longest(turns: Sequence[Held], start: Point, pieces: Sequence[Piece]) -> tuple[int, int]:
+    """The answered request that pieces equal or extend, the longest, and its length here.
+
+    Of several with the same words it is the newest, unless an older one's turn is what follows.
+    """
+    known: dict[bytes, list[int]] = {}
+    for number, held in enumerate(turns, 1):
+        known.setdefault(held.point.chain, []).append(number)
+    found, length, chain = known.get(start.chain, []) if start.chain else [], 0, start.chain
+    for place, piece in enumerate(pieces, 1):
         before, chain = chain, _step(chain, piece)
         if chain != before and chain in known:
-            found = known[chain], length
-    return found
+            found, length = known[chain], place
+    tail = pieces[length:]
+    going_on = [number for number in found if _goes_on(turns[number - 1].sent.wire, tail)]
+    return (going_on or found or [0])[-1], length
 
 
 def _goes_on(turn: Turn, tail: Sequence[Piece]) -> bool:
@@ -262,7 +268,7 @@ def _anew(
         return Joined("back", request, point, tuple(pieces), True)
     at = memory.turns[parent - 1]
     held = start.chain == walk(at.point, _turn(at)).chain
-    length = 0 if held else _longest(Memory(turns=memory.turns[:parent]), start, pieces)[1]
+    length = 0 if held else _longest(memory.turns[:parent], start, pieces)[1]
     tail = pieces[length:]
     request = msgspec.structs.replace(_request(at.sent, plain, tail, held=held), after=parent)
     return Joined("back", request, point, tuple(tail), False, at.sent, parent)
