@@ -178,7 +178,9 @@ def test_each_branch_goes_on_for_itself() -> None:
     branch, answer = talk.said, talk.answer
     talk.said = fork
     talk.ask()
-    assert talk.on().turn.text == "One of three is done."
+    talk.back()
+    talk.results("done there")
+    assert talk.ask().turn.text == "One of three is done."
     talk.said, talk.answer = branch, answer
     assert talk.on().turn.text == "One of three is done."
     # Nothing was forgotten by going on with a conversation of one's own.
