@@ -11,6 +11,7 @@ from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.harnesses.environment import SetupError, cache_folder, is_ready, needs_setup, set_up
 from evalkit.harnesses.find import SHIPPED, find_harness, shipped
 from evalkit.harnesses.manifest import Harness
+from evalkit.runs.engine import MOST_WORKERS
 
 if TYPE_CHECKING:
     from evalkit.scenarios.scenario import Scenario
@@ -138,7 +139,11 @@ def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
 @command.command()
 @click.option("--harness", "names", multiple=True, help="One of them; without it, all that are shipped.")
 @click.option("--library/--no-library", default=True, help="Play the whole scenario library as well.")
-@click.option("--workers", type=click.IntRange(1), help="Episodes at a time; without it, one for each core.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    help="Episodes at a time; without it, one for each core.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

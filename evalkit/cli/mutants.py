@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.runs.engine import default_workers
+from evalkit.runs.engine import MOST_WORKERS, default_workers
 from evalkit.scenarios.suites import load_suites
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ NAMED = 2
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("--mutant", "names", multiple=True, help="A mutant; without it, all. Repeatable.")
 @click.option(
-    "--workers", default=default_workers, type=click.IntRange(1), help="Processes; by default all cores."
+    "--workers",
+    default=default_workers,
+    type=click.IntRange(1, MOST_WORKERS),
+    help="Processes; by default all cores.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the score as JSON and nothing else.")
 def command(suites: tuple[str, ...], names: tuple[str, ...], workers: int, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from evalkit.cli.interrupts import exit_code
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
 from evalkit.models.spending import LimitReached
-from evalkit.runs.engine import EngineError, default_workers, find_engine
+from evalkit.runs.engine import MOST_WORKERS, EngineError, default_workers, find_engine
 from evalkit.runs.medium import Medium, note_recording, replay_medium
 from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from
 from evalkit.runs.run import new_folder, run_plan
@@ -50,7 +50,9 @@ from evalkit.wire.answers import TITLES
     help="Run each strategy with a verifier also with assumed error rates of it; use with --seeds.",
 )
 @click.option("--baseline", help="The strategy that the others are compared with.")
-@click.option("--workers", type=click.IntRange(1), help="Processes; without it, one for each core.")
+@click.option(
+    "--workers", type=click.IntRange(1, MOST_WORKERS), help="Processes; without it, one for each core."
+)
 @click.option(
     "--engine",
     "engine_name",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalkit.cli.task_store import home_of, home_option, store_option, task_errors, with_store
+from evalkit.runs.engine import MOST_WORKERS
 
 if TYPE_CHECKING:
     from evalkit.worker.store import SqlStore
@@ -156,7 +157,9 @@ def show(store: SqlStore, id: str, transcript: bool, escalation: bool, as_json: 
 
 
 @command.command()
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+@click.option(
+    "--workers", type=click.IntRange(1, MOST_WORKERS), default=1, show_default=True, help="Processes."
+)
 @click.option("--drain", is_flag=True, help="End when nothing is left to do; else go on until SIGTERM.")
 @click.option("--lease", type=click.FloatRange(min=1), default=60.0, show_default=True, help="Seconds.")
 @click.option("--poll", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Seconds.")

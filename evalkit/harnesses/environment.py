@@ -16,11 +16,20 @@ from pathlib import Path
 
 import msgspec
 
+from evalkit.containment.folders import held
 from evalkit.harnesses.manifest import Harness, ManifestError
 
 #: Names the cache folder; without it the user's cache folder is taken.
 CACHE = "EVALKIT_CACHE"
 _READY = "evalkit-ready.json"
+#: What set-up takes over of the user's environment: the way to programs, registries and their certificates.
+_REACH = (
+    *("PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH"),
+    *(name for proxy in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY") for name in (proxy, proxy.lower())),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
+    *("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CACHE_DIR"),
+    *("NPM_CONFIG_REGISTRY", "npm_config_registry"),
+)
 _LOCK_FILES = ("requirements.lock", "package-lock.json")
 
 Say = Callable[[str], None]
@@ -123,7 +132,11 @@ def _make(harness: Harness, folder: Path, say: Say) -> None:
         python = str(folder / "python")
         say(f"{name}: installing {', '.join(setup.python)}")
         lock = harness.folder / "requirements.lock"
-        wanted = ["-r", str(lock)] if lock.is_file() else list(setup.python)
+        wanted = list(setup.python)
+        if lock.is_file():
+            wanted = ["-r", str(lock)]
+            if "--hash=" in lock.read_text(encoding="utf-8"):
+                wanted.insert(0, "--require-hashes")
         _call(name, [uv, "venv", "--quiet", "--python", sys.executable, python], folder)
         _call(
             name,
@@ -133,6 +146,8 @@ def _make(harness: Harness, folder: Path, say: Say) -> None:
                 "install",
                 "--quiet",
                 "--compile-bytecode",
+                # Building a package runs what its author wrote.
+                "--no-build",
                 "--python",
                 f"{python}/bin/python",
                 *wanted,
@@ -147,14 +162,32 @@ def _make(harness: Harness, folder: Path, say: Say) -> None:
         package = {"name": f"evalkit-{name}", "private": True, "type": "module", "dependencies": setup.node}
         (folder / "package.json").write_text(json.dumps(package))
         lock = harness.folder / "package-lock.json"
+        how = "install"
         if lock.is_file():
             shutil.copy(lock, folder / "package-lock.json")
-        _call(name, [npm, "install", "--no-audit", "--no-fund", "--loglevel=error"], folder)
+            how = "ci"
+        options = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+        _call(name, [npm, how, *options], folder)
+
+
+def set_up_variables(home: str) -> dict[str, str]:
+    """The environment of a step: where programs and registries are, and nothing else of the user's."""
+    kept = {name: os.environ[name] for name in _REACH if name in os.environ}
+    return {**kept, "HOME": home, "LANG": "C.UTF-8", "UV_NO_CONFIG": "1", "npm_config_cache": f"{home}/npm"}
 
 
 def _call(name: str, command: list[str], folder: Path) -> None:
     """Run one step; its last words stand in the error."""
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace")
+    with held("setup") as home:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=set_up_variables(str(home.folder)),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+        )
     if done.returncode:
         lines = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
         said = " ".join(lines)[-400:] or f"exit {done.returncode}"

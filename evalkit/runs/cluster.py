@@ -55,15 +55,15 @@ class Cluster:
     def run(self, plan: Plan, work: Work) -> Iterator[Rows]:
         if plan.recipe.medium.live or plan.recipe.medium.record or plan.recipe.medium.replay:
             raise EngineError("--engine dask runs the scripted model only; use --engine local")
-        with self._client() as client:
+        with self._client(min(self.workers, plan.episodes())) as client:
             yield from _Session(client, plan, own=self.address is None).run(work)
 
     @contextmanager
-    def _client(self) -> Iterator[Client]:
+    def _client(self, workers: int) -> Iterator[Client]:
         from distributed import Client
 
         with held("dask") as own, _quiet(str(own.folder)):
-            local = None if self.address else _LocalCluster(self.workers, str(own.folder))
+            local = None if self.address else _LocalCluster(workers, str(own.folder))
             target = f"tcp://{self.address}" if local is None else local.cluster
             client: Client | None = None
             try:

@@ -13,6 +13,10 @@ from evalkit.runs.plan import Plan
 DEATHS = 3
 
 
+#: Processes at most: a number beyond is a slip, and would take the machine with it.
+MOST_WORKERS = 512
+
+
 class EngineError(ValueError):
     """An engine that cannot be used, or was lost; one line."""
 

@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from evalkit.containment.folders import NoRoom
 from evalkit.harnesses.command import Runner, Stopped
 from evalkit.harnesses.environment import Environment, environment_of
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, ManifestError
 from evalkit.runs.plan import Plan, PlanError, Span
-from evalkit.runs.store import row_of, void_row
+from evalkit.runs.store import StoreLost, row_of, void_row
 from evalkit.runs.traces import keep_trace
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
@@ -96,25 +97,29 @@ class _Crew:
                 thread.join()
 
     def _work(self) -> None:
-        try:
-            runner = runner_of(self.harness, self.environment)
-        except BaseException as error:
-            self._finished.put(error)
-            return
-        self._runners.append(runner)
+        runner: Runner | None = None
         try:
             while not self._stopped:
                 span, offset = self._waiting.get_nowait()
-                self._finished.put(self._row(runner, span, span.first_seed + offset, span.cell + offset))
+                place = (span.cell + offset, span.scenario, span.contender, span.first_seed + offset)
+                if runner is None:
+                    try:
+                        runner = runner_of(self.harness, self.environment)
+                    except (NoRoom, OSError) as error:
+                        self._finished.put(void_row(*place, f"{type(error).__name__}: {error}"))
+                        continue
+                    self._runners.append(runner)
+                self._finished.put(self._row(runner, span, place))
         except (queue.Empty, Stopped):
             pass
         except BaseException as error:
             self._finished.put(error)
         finally:
-            runner.close()
+            if runner is not None:
+                runner.close()
 
-    def _row(self, runner: Runner, span: Span, seed: int, cell: int) -> Row:
-        place = (cell, span.scenario, span.contender, seed)
+    def _row(self, runner: Runner, span: Span, place: tuple[int, int, int, int]) -> Row:
+        cell, seed = place[0], place[3]
         try:
             arena = Arena(self.plan.scenarios[span.scenario], self.contract.offered)
             episode, kept = run_foreign(arena, seed, self.contract, runner, self.server)
@@ -122,5 +127,8 @@ class _Crew:
             raise
         except Exception as error:
             return void_row(*place, f"{type(error).__name__}: {error}")
-        keep_trace(self.folder, cell, kept)
+        try:
+            keep_trace(self.folder, cell, kept)
+        except OSError as error:
+            raise StoreLost(f"{self.folder}: cannot be written: {error}") from None
         return row_of(*place, episode)
