@@ -115,8 +115,8 @@ class Answer:
     def summary(self) -> dict[str, Any]:
         """The content of ``summary.json`` under ``answer``."""
         names = list(dict.fromkeys((*self.wrong.marks, *self.right.marks)))
-        rows = []
-        silent = []
+        rows: list[dict[str, Any]] = []
+        silent: list[str] = []
         for name in names:
             caught, cost = self.wrong.row(name), self.right.row(name)
             if caught["cannot_say"] == caught["base"] and cost["cannot_say"] == cost["base"]:
