@@ -93,6 +93,84 @@ def to_scenario(file: Path, name: str | None, called: str | None, out: Path | No
     click.echo(f"wrote {out}; edit it, read it for personal details, then: evalkit scenarios check {out}")
 
 
+@command.command("to-suite")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@_PATHS
+@click.option(
+    "--labels",
+    "table",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A CSV of labels, as for judge.",
+)
+@click.option("--most", type=click.IntRange(1), default=20, show_default=True, help="Scenarios, at most.")
+def to_suite(folder: Path, files: tuple[Path, ...], table: Path | None, most: int) -> None:
+    """A suite in FOLDER of the most different incidents in FILES, with a baseline for CI.
+
+    An incident is a run that was called done and is labelled incomplete.
+    """
+    from evalkit.transcripts.labels import LabelError, Labels
+    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.read import read_paths
+    from evalkit.transcripts.to_suite import Suite
+
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageProblem(f"{folder}: is not empty")
+    try:
+        labels = Labels.read(table) if table is not None else Labels()
+    except LabelError as error:
+        raise UsageProblem(str(error)) from None
+    suite = Suite()
+    for found in read_paths(files):
+        if isinstance(found, Problem):
+            click.echo(f"evalkit: {found}", err=True)
+        else:
+            suite.add(labels.apply(found))
+    if not suite.incidents:
+        raise UsageProblem(f"none of {suite.runs} runs was called done and is labelled incomplete")
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    for name, text in suite.chosen(most):
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+        names.append(name)
+    baseline = _baseline(folder)
+    (folder / "baseline.json").write_text(baseline, encoding="utf-8")
+    click.echo(f"{len(names)} scenarios of {suite.incidents} incidents in {suite.runs} runs: {folder}")
+    click.echo("read them for personal details, edit what is marked EDIT, then in CI:")
+    click.echo(f"  evalkit scenarios check {folder}")
+    click.echo(f"  evalkit run {folder} {_STRATEGIES_OF_SUITE} --out RUN")
+    click.echo(f"  evalkit gate RUN --baseline {folder / 'baseline.json'}")
+
+
+_SUITE_STRATEGIES = ("silence", "finish_tool", "keyword", "acceptance")
+_STRATEGIES_OF_SUITE = " ".join(f"-s {name}" for name in _SUITE_STRATEGIES)
+
+
+def _baseline(folder: Path) -> str:
+    """What the strategies do on the suite today, for ``evalkit gate``."""
+    import tempfile
+
+    from evalkit.reports.baseline import baseline_of, baseline_text
+    from evalkit.runs.engine import find_engine
+    from evalkit.runs.medium import Medium
+    from evalkit.runs.plan import make_plan
+    from evalkit.runs.run import run_plan
+    from evalkit.runs.store import Store
+    from evalkit.scenarios.suites import load_suites
+
+    scenarios = load_suites((str(folder),))
+    sources = {
+        place: Path(place).read_text(encoding="utf-8")
+        for place in dict.fromkeys(scenario.place for scenario in scenarios)
+    }
+    plan = make_plan(scenarios, sources, _SUITE_STRATEGIES, 1, None, Medium(), ())
+    with tempfile.TemporaryDirectory(prefix="evalkit-suite-") as place:
+        store = Store.create(Path(place) / "run", plan.recipe)
+        run_plan(plan, store, 1, None, find_engine("local", 1))
+        text = baseline_text(baseline_of(store))
+        store.close()
+    return text
+
+
 @command.command()
 @click.argument("sample", type=click.Path(path_type=Path, dir_okay=False))
 @_PATHS

@@ -1,9 +1,9 @@
 """Personal details out of a recording's words: what has a form of its own, and what stands in a field for it.
 
-Replaced are e-mail addresses, telephone and card numbers, tokens and keys, IP addresses, credentials in URLs,
-home folders; and, wherever they occur, the values of fields whose names say that they hold a person's name,
-user name, address or date of birth. A name that is in no such field is not found: read the result before you
-share it.
+Replaced are secrets (:mod:`evalkit.secrets`), e-mail addresses, telephone and card numbers, long tokens, IP
+addresses, home folders; and, wherever they occur, the values of fields whose names say that they hold a
+person's name, user name, address or date of birth. A name that is in no such field is not found: read the
+result before you share it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from evalkit.secrets.cleaning import secrets_in
 from evalkit.transcripts.documents import Broken, decode
 from evalkit.transcripts.recording import Recording
 
@@ -27,21 +28,6 @@ _KINDS = {
 #: What the values of a field are, by the field's name.
 _FIELDS = {field: kind for kind, fields in _KINDS.items() for field in fields.split()}
 _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("KEY", re.compile(r"-----BEGIN [A-Z ]+-----.*?(?:-----END [A-Z ]+-----|\Z)", re.DOTALL)),
-    ("TOKEN", re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*")),
-    (
-        "TOKEN",
-        re.compile(
-            r"\b(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|hf|npm|pypi)[-_][\w-]{10,}|\bgithub_pat_\w{20,}"
-            r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}"
-        ),
-    ),
-    ("TOKEN", re.compile(r"(?i)(?<=\bbearer )[\w.~+/-]{12,}=*")),
-    (
-        "PASSWORD",
-        re.compile(r"(?i)\b(?:password|passwd|pwd|secret|token|api[_-]?key)\b\s*[:=]\s*[^\s,;\"']{4,}"),
-    ),
-    ("CREDENTIALS", re.compile(r"(?<=://)[^\s/@:]+:[^\s/@]+(?=@)")),
     ("EMAIL", re.compile(r"\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b")),
     ("CARD", re.compile(r"\b\d(?:[ -]?\d){12,18}\b")),
     ("PHONE", re.compile(r"(?<![\w.-])(?:\+\d{1,3}[ .-]?)?\(?\d{2,4}\)?[ .-]\d{3,4}[ .-]\d{3,4}(?![\w-])")),
@@ -50,6 +36,7 @@ _FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("TOKEN", re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])[\w+]{32,}={0,2}")),
     ("USER", re.compile(r"(?<=/home/)[^/\s\"']+|(?<=/Users/)[^/\s\"']+|(?<=\\Users\\)[^\\\s\"']+")),
 )
+_PLACEHOLDER = re.compile(r"\[[A-Z]+-\d+\]")
 _SAID = re.compile(
     r"\b(?:[Mm]y name is|[Ii] am called|[Tt]his is) ((?:[A-Z][\w'’-]+)(?: [A-Z][\w'’-]+){0,2})"
 )
@@ -79,10 +66,21 @@ class Replacer:
         return cls(_values(recording))
 
     def __call__(self, text: str) -> str:
-        """The text with personal details replaced."""
+        """The text with secrets and personal details replaced."""
+        text = self._without_secrets(text)
         for kind, form in _FORMS:
             text = form.sub(partial(self._replace, kind), text)
         return text if self._words is None else self._words.sub(partial(self._replace, ""), text)
+
+    def _without_secrets(self, text: str) -> str:
+        """The text with what the rules of :mod:`evalkit.secrets` find replaced, one placeholder each."""
+        parts = []
+        at = 0
+        for start, end in secrets_in(text):
+            if not _PLACEHOLDER.fullmatch(text[start:end].strip("\"' ")):
+                parts += [text[at:start], self._placeholder("SECRET", text[start:end])]
+                at = end
+        return "".join((*parts, text[at:])) if parts else text
 
     def _replace(self, kind: str, found: re.Match[str]) -> str:
         if kind == "CARD" and not _is_card(found[0]):

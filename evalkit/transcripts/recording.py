@@ -64,7 +64,8 @@ class Recording(msgspec.Struct, frozen=True):
     the harness's own end signal. ``counted`` says that tokens are by evalkit's counter. ``odd`` are the parts
     that were not read, each with its place. ``parent`` is the id of the run that a child agent's belongs to.
     ``request`` are digests of the messages of a request log: one whose messages another's begin with is the
-    same run, earlier. ``task`` says which task it is where the recording names one.
+    same run, earlier. ``task`` says which task it is where the recording names one. ``expected`` are the
+    calls that the task's author says a right run makes, None where nobody says.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Recording(msgspec.Struct, frozen=True):
     parent: str = ""
     request: tuple[int, ...] = ()
     task: str = ""
+    expected: tuple[Call, ...] | None = None
 
 
 class Unreadable(Exception):

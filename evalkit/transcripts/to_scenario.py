@@ -1,29 +1,33 @@
-"""A scenario skeleton from a recording: its moves in order, personal details replaced, ready to edit.
+"""A scenario from a recording: its moves in order, personal details replaced, ready to edit.
 
-The world is one of plain items: one for each logical action that the recorded run performed. What a run that
-ended incomplete left undone is not in the recording: it is one more item, that the script does after the
-recorded end, so that the scenario reproduces the incident and can still be completed.
+The world is one of plain items (:mod:`~evalkit.transcripts.incident`). What a run that ended incomplete left
+undone is done once a harness names it; what it did wrong is forbidden. The words of the run's user are events
+after the model's turns. The contract (``expect``) is written where it was played and holds.
 """
 
 from __future__ import annotations
 
 import json
-import re
 
-from evalkit.core.tasks import occurs_whole
-from evalkit.core.turns import Call, parse_arguments
+from evalkit.core.requests import Result
+from evalkit.core.tasks import KEYWORD, Offered, occurs_whole
+from evalkit.core.turns import Call
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.arena import Arena
 from evalkit.scoring.check import check_scenario
-from evalkit.strategies.presets import OWN_WORDS
+from evalkit.scoring.episode import run_episode
+from evalkit.strategies.presets import PRESETS
+from evalkit.transcripts.incident import UNDONE, Incident, action_of, incident_of, slug_of
 from evalkit.transcripts.privacy import Replacer
-from evalkit.transcripts.recording import Recording, Unreadable, bare_name, finishes
+from evalkit.transcripts.recording import Recording, Unreadable, finishes
 from evalkit.transcripts.replay import Moment, Replay
 
-#: What the label says was missing, and nobody recorded.
-UNDONE = "left-undone"
-#: Moves without progress that are kept in a row: the ideal driver gives up on more, and nobody reads them.
-_READS, _SAYS = 4, 2
+__all__ = ["UNDONE", "own_rule", "skeleton"]
+
+#: Moves without progress that are kept in a row: nobody reads more, and a harness that nudged three times
+#: gives up. Turns that the user answered are kept longer, since each answer starts the count anew.
+_READS, _SAYS, _ANSWERED = 4, 2, 12
 #: Characters of a prompt and of a say that are kept.
 _PROMPT, _SAY = 2_000, 600
 _HEADER = (
@@ -38,20 +42,48 @@ def skeleton(recording: Recording, name: str = "") -> str:
     if not replay.moments:
         raise Unreadable("holds no model turn, so there is nothing to script")
     script = _Script(recording, replay)
-    text = script.text(name or _slug(recording.id))
-    problem = _problem(text)
-    if problem:
-        raise Unreadable(f"the skeleton is not sound: {problem}")
+    called = name or slug_of(recording.id)
+    text = script.text(called)
+    scenario = _sound(text)
+    contract = _contract(scenario, script)
+    if contract:
+        text = script.text(called, contract)
+        _sound(text)
     return text
 
 
-def _problem(text: str) -> str:
+def _sound(text: str) -> Scenario:
     scenario: Scenario
     (scenario,) = load_text(text, "skeleton")
     for finding in check_scenario(scenario, {}):
         if finding.fails:
-            return finding.message
-    return ""
+            raise Unreadable(f"the skeleton is not sound: {finding.message}")
+    return scenario
+
+
+def own_rule(replay: Replay) -> str:
+    """The preset that ends a run as the recorded harness did: by its finish tool, its keyword, or silence."""
+    last = replay.recording.steps[-1].turn
+    if any(finishes(call) for call in last.calls):
+        return "finish_tool"
+    if occurs_whole(KEYWORD, last.text):
+        return "keyword"
+    return "silence"
+
+
+def _contract(scenario: Scenario, script: _Script) -> list[str]:
+    """``expect``: the run's own rule fails as it did, and checks pass where further work can mend it."""
+    if not script.incomplete or script.recording.ending != "done":
+        return []
+    rule = own_rule(script.replay)
+    failed = run_episode(Arena(scenario, Offered()), PRESETS[rule].strategy, 0)
+    passed = run_episode(Arena(scenario, Offered()), PRESETS["acceptance"].strategy, 0)
+    lines = []
+    if failed.ending == "done" and not failed.correct:
+        lines.append(f"  fails: {rule}")
+    if passed.outcome == "done/complete" and passed.correct:
+        lines.append("  passes: acceptance")
+    return ["expect:", *lines] if lines else []
 
 
 class _Script:
@@ -59,11 +91,13 @@ class _Script:
         self.recording = recording
         self.replay = replay
         self.replace = Replacer.of(recording)
-        self.items: dict[str, str] = {}
+        self.incident: Incident = incident_of(recording, replay)
+        self.rule = own_rule(replay)
         self.moves: list[str] = []
         self.done: set[str] = set()
-        self.reads = self.says = self.left_out = 0
+        self.reads = self.says = self.nudges = self.left_out = 0
         self.incomplete = recording.label.complete is False
+        self._agent = ""
         for place, moment in enumerate(replay.moments):
             self._moment(moment, last=place == len(replay.moments) - 1)
         self._end()
@@ -73,12 +107,17 @@ class _Script:
     def _moment(self, moment: Moment, *, last: bool) -> None:
         turn, step = moment.turn, moment.step
         self._comment_on(step.agent)
-        work = [self._work(call, moment) for call in step.turn.calls if not finishes(call)]
-        parts = [part for part in work if part is not None]
+        results = {result.id: result for result in step.results}
+        parts = [
+            part
+            for call in step.turn.calls
+            if (part := self._work(call, results.get(call.id), moment)) is not None
+        ]
+        kept = True
+        answered = step.said is not None and step.by == "user" and not last
         finish = any(finishes(call) for call in step.turn.calls)
-        claims = turn.claim == "done"
-        if finish or (claims and not step.turn.calls):
-            self._claim(turn.text, finish=finish, parts=parts)
+        if finish or (turn.claim == "done" and (last or not step.turn.calls)):
+            kept = self._claim(turn.text, finish=finish, parts=parts, last=last, answered=answered)
         elif len(parts) == 1:
             self._move(parts[0])
         elif parts:
@@ -93,57 +132,82 @@ class _Script:
         elif turn.kind == "refusal" and not last:
             self._unproductive("refuse: {}")
         else:
-            self._say(turn.text, turn.claim)
-        if step.said is not None:
+            kept = self._say(turn.text, turn.claim, last=last, answered=answered)
+        if step.said is None or last:
+            return
+        words = self._short(step.said, _SAY)
+        if answered and moment.decision and words:
+            if kept:
+                self.nudges = 0
+                # It comes after the model's turn, however the harness takes that.
+                self._move(f"user: {{text: {_quoted(_free_of(words, self._items()))}}}")
+        else:
             who = "the user" if step.by == "user" else "the harness"
             self.moves.append(f"  # {who} said: {_quoted(self._short(step.said, 200))}")
 
-    def _work(self, call: Call, moment: Moment) -> str | None:
+    def _work(self, call: Call, result: Result | None, moment: Moment) -> str | None:
         """The part of a move that a call is; None where it only read or planned."""
         ran = next((record for record in moment.ran if record.call.id == call.id), None)
         if ran is None or ran.tool is None or ran.tool.read_only:
             return None
-        item = self._item(call)
-        again = ", again: true" if item in self.done else ""
-        if ran.result.error:
+        item = self.incident.items.get(action_of(call))
+        if ran.result.error or item is None:
             said = _quoted(self._short(ran.result.text, 200) or "failed")
-            return f"{{work: [{item}], again: true, reply: {{error: true, text: {said}}}}}"
+            reply = f"reply: {{error: true, text: {said}}}"
+            # What only ever failed is no item: a call that was answered with an error.
+            return f"{{work: [{item}], again: true, {reply}}}" if item else f"{{call: list_items, {reply}}}"
+        again = ", again: true" if item in self.done else ""
         self.done.add(item)
-        self.reads = self.says = 0
+        self.reads = self.says = self.nudges = 0
         return f"{{work: [{item}]{again}}}"
 
-    def _item(self, call: Call) -> str:
-        arguments = parse_arguments(call.arguments) or {}
-        key = f"{call.tool} {json.dumps(arguments, sort_keys=True)}"
-        if key not in self.items:
-            tool = _slug(bare_name(call.tool)) or "call"
-            self.items[key] = f"{tool}-{len(self.items) + 1}"
-        return self.items[key]
-
-    def _claim(self, text: str, *, finish: bool, parts: list[str]) -> None:
-        """A claim of done; it is repeated until somebody names what is open."""
-        for part in parts:
-            self._move(part)
-        self._left_out()
-        until = ["until: named"] if self.incomplete else []
-        if finish:
-            self._move("finish: {completed: all}", *until)
-        else:
-            self._move(f"say: {_quoted(self._short(text, _SAY))}", "claim: done", *until)
-
-    def _say(self, text: str, claim: str) -> None:
+    def _many(self, *, last: bool, answered: bool) -> bool:
+        """Whether too many ends of turn came in a row for another one to be kept."""
         self.says += 1
-        if self.says > _SAYS or not text.strip():
+        self.nudges += not answered
+        return not last and (self.says > _ANSWERED or self.nudges > _SAYS)
+
+    def _claim(self, text: str, *, finish: bool, parts: list[str], last: bool, answered: bool) -> bool:
+        """A claim of done; the last one of an incident is repeated until somebody names what is open."""
+        if self._many(last=last, answered=answered) and not parts:
             self.left_out += 1
-            return
-        self._move(f"say: {_quoted(self._short(text, _SAY))}", f"claim: {claim}")
+            return False
+        self._left_out()
+        until = ["until: named"] if self.incomplete and last else []
+        said = self._short(text, _SAY)
+        if finish and not parts:
+            self._move("finish: {completed: all}", *until)
+        elif finish:
+            self._move(
+                "turn:", *(f"    - {part}" for part in parts), "    - finish: {completed: all}", *until
+            )
+        elif parts:
+            self._move(
+                "turn:",
+                *(f"    - {part}" for part in parts),
+                f"    - say: {_quoted(said)}",
+                "      claim: done",
+                *until,
+            )
+        else:
+            self._move(f"say: {_quoted(said)}", "claim: done", *self._channel(last=last), *until)
+        return True
+
+    def _channel(self, *, last: bool) -> list[str]:
+        """The recorded model claimed in words before it took the channel that ended its run."""
+        return [] if last or self.rule == "silence" else ["channel: text"]
+
+    def _say(self, text: str, claim: str, *, last: bool, answered: bool) -> bool:
+        """Whether the words are kept: of many in a row without work the first few are, and the last."""
+        if self._many(last=last, answered=answered) or not text.strip():
+            self.left_out += 1
+            return False
+        until = ["until: named"] if self.incomplete and last else []
+        self._move(f"say: {_quoted(self._short(text, _SAY))}", f"claim: {claim}", *until)
+        return True
 
     def _read(self) -> None:
-        self.reads += 1
-        if self.reads > _READS:
-            self.left_out += 1
-            return
-        self._move("call: list_items")
+        self._unproductive("call: list_items")
 
     def _unproductive(self, *lines: str) -> None:
         self.reads += 1
@@ -164,7 +228,7 @@ class _Script:
             self.left_out = 0
 
     def _comment_on(self, agent: str) -> None:
-        if agent and agent != getattr(self, "_agent", ""):
+        if agent and agent != self._agent:
             self._agent = agent
             self._left_out()
             self.moves.append(f"  # {_quoted(self._short(agent, 60))} speaks")
@@ -172,43 +236,62 @@ class _Script:
     def _end(self) -> None:
         """Make the script completable: what is open is done once somebody names it, then it is claimed."""
         self._left_out()
-        if not self.items:
-            self.items["task"] = "the-task"
-        if self.incomplete:
+        if self.incident.wrong:
+            self.moves.append("  # After the recorded end. What was done wrong cannot be mended by going on.")
+        elif self.incomplete:
             self.moves.append(
                 "  # After the recorded end. EDIT: what the run had left undone, and the true last words."
             )
-        elif not self.recording.steps or self.replay.moments[-1].turn.claim != "done":
+        elif self.replay.moments[-1].turn.claim != "done":
             self.moves.append("  # After the recorded end. EDIT: the true last words.")
         else:
             self.moves.append("  # After the recorded end.")
         self.moves += ["  - work: rest", '  - say: "Everything is done."', "    claim: done"]
 
     def _short(self, text: str, most: int) -> str:
+        """The text, of a long one its beginning and its end, where the word stands that ends a run."""
         text = self.replace(text).strip()
-        return text if len(text) <= most else text[: most - 1] + "…"
+        if len(text) <= most:
+            return text
+        return f"{text[: most - most // 4 - 1]}…{text[-(most // 4) :]}"
 
     # The document
 
-    def text(self, name: str) -> str:
-        recording = self.recording
-        items = [*self.items.values(), *([UNDONE] if self.incomplete else [])]
+    def _items(self) -> list[str]:
+        wrong = set(self.incident.wrong)
+        items = [item for item in self.incident.items.values() if item not in wrong]
+        items += self.incident.undone
+        return items or ["the-task"]
+
+    def text(self, name: str, contract: list[str] | None = None) -> str:
+        """The document."""
+        recording, incident = self.recording, self.incident
+        items = self._items()
+        named = [*items, *incident.wrong]
         prompt = self._short(recording.prompt, _PROMPT) or "EDIT: what the harness was asked to do."
         label = {True: "complete", False: "incomplete", None: "without a label"}[recording.label.complete]
+        cause = "" if incident.cause in ("none", "unknown") else f" ({incident.cause})"
+        summary = f"EDIT: a recorded run that ended {recording.ending} and was {label}{cause}."
+        forbidden = [
+            "  # EDIT: actions of the run that no right run makes, as far as its author says.",
+            f"  forbidden: [{', '.join(incident.wrong)}]",
+        ]
         lines = [
             *_HEADER,
             f"scenario: {name}",
             "family: recorded",
-            f"summary: {_quoted(f'EDIT: a recorded run that ended {recording.ending} and was {label}.')}",
+            f"summary: {_quoted(summary)}",
             f"source: {_quoted(f'a {recording.format} recording')}",
             "task:",
-            f"  prompt: {_quoted(_free_of(prompt, items))}",
+            f"  prompt: {_quoted(_free_of(prompt, named))}",
             f"  done_when: {_quoted('EDIT: everything that was asked for is done.')}",
             "  checks: full",
             "  items: given",
             "world:",
             "  kind: items",
             f"  items: [{', '.join(items)}]",
+            *(forbidden if incident.wrong else []),
+            *(contract or []),
             "model:",
             *self.moves,
         ]
@@ -230,10 +313,3 @@ def _quoted(text: str) -> str:
         character if character.isprintable() or character in "\n\t" else "�" for character in text
     )
     return json.dumps(clean.encode("utf-8", "replace").decode(), ensure_ascii=False)
-
-
-def _slug(text: str) -> str:
-    """A scenario name or item id of a text."""
-    words = re.sub(r"[^a-z0-9]+", "-", text.lower().rpartition("/")[2]).strip("-")
-    slug = words[:60].strip("-") or "recorded"
-    return f"{slug}-run" if any(occurs_whole(slug, words) for words in OWN_WORDS) else slug

@@ -116,3 +116,16 @@ def test_claims_are_measured_on_a_sample(results: Path, tmp_path: Path) -> None:
     assert "sample: precision 0.500 (1 of 2" in done.stdout
     assert "misread: results.json#task1.trial0 turn 4 is no claim" in done.stdout
     assert run("transcripts", "claims", tmp_path / "none.csv", results).exit_code == 2
+
+
+def test_a_suite_has_a_baseline_that_its_gate_takes(results: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "suite"
+    made = run("transcripts", "to-suite", suite, results)
+    assert made.exit_code == 0, made.output
+    assert "1 scenarios of 1 incidents in 2 runs" in made.stdout
+    assert run("scenarios", "check", suite).exit_code == 0
+    names = [part for name in ("silence", "finish_tool", "keyword", "acceptance") for part in ("-s", name)]
+    assert run("run", suite, *names, "--out", tmp_path / "run", "--no-charts").exit_code == 0
+    gate = run("gate", tmp_path / "run", "--baseline", suite / "baseline.json")
+    assert gate.exit_code == 0, gate.output
+    assert "is not empty" in run("transcripts", "to-suite", suite, results).stderr

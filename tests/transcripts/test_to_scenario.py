@@ -18,9 +18,10 @@ from evalkit.scoring.check import check_scenario
 from evalkit.scoring.episode import run_episode
 from evalkit.strategies.presets import PRESETS
 from evalkit.transcripts.privacy import Replacer
-from evalkit.transcripts.read import read_file
+from evalkit.transcripts.read import read_file, read_paths
 from evalkit.transcripts.recording import Recording, Unreadable
 from evalkit.transcripts.to_scenario import skeleton
+from evalkit.transcripts.to_suite import Suite
 from tests.transcripts import files
 from tests.transcripts.test_formats import CASES
 
@@ -57,18 +58,103 @@ def test_an_incident_is_reproduced_and_can_still_be_completed(tmp_path: Path) ->
     assert checked.outcome == "done/complete"
 
 
+def test_the_users_answers_are_events_and_silence_stops_at_the_recorded_claim(tmp_path: Path) -> None:
+    question = {"role": "assistant", "content": "Which records?"}
+    messages = [*files.chat()[:2], question, {"role": "user", "content": "Both of them."}, *files.chat()[2:]]
+    (recording,) = recordings(tmp_path, {"messages": messages, "complete": False})
+    text = skeleton(recording)
+    assert '- user: {text: "Both of them."}' in text
+    (scenario,) = load_text(text)
+    silent = run_episode(Arena(scenario, Offered()), PRESETS["silence"].strategy, 0)
+    assert (silent.outcome, silent.false_done) == ("done/reachable", True)
+    assert silent.turns == 5
+    assert (scenario.expect.fails, scenario.expect.passes) == ("silence", "acceptance")  # type: ignore[union-attr]
+
+
+def test_what_only_ever_failed_is_no_item(tmp_path: Path) -> None:
+    messages = [
+        *files.chat()[:2],
+        files.chat_call(1, "update_record", record="gamma"),
+        files.chat_answer(1, "Error: no such record"),
+        *files.chat()[4:],
+    ]
+    (recording,) = recordings(tmp_path, {"messages": messages, "complete": False})
+    text = skeleton(recording)
+    assert '{call: list_items, reply: {error: true, text: "Error: no such record"}}' in text
+    (scenario,) = load_text(text)
+    assert scenario.world.items == ("update-record-1", "update-record-2", "left-undone")
+    checked = run_episode(Arena(scenario, Offered()), PRESETS["acceptance"].strategy, 0)
+    assert checked.outcome == "done/complete"
+
+
+@pytest.mark.parametrize(
+    ("expected", "cause", "items", "forbidden", "passes"),
+    [
+        (
+            (("update_record", "alpha"), ("update_record", "beta"), ("update_record", "gamma")),
+            "undone",
+            3,
+            0,
+            True,
+        ),
+        ((("update_record", "alpha"),), "wrong act", 1, 1, False),
+        ((("update_record", "alpha"), ("update_record", "gamma")), "both", 2, 1, False),
+    ],
+)
+def test_what_was_undone_and_what_was_wrong_are_told_apart(
+    tmp_path: Path, expected: Any, cause: str, items: int, forbidden: int, passes: bool
+) -> None:
+    result = files.tau_bench(reward=0.0)
+    actions = [{"name": tool, "kwargs": {"record": record}} for tool, record in expected]
+    result["info"]["task"]["actions"] = actions
+    (recording,) = recordings(tmp_path, [result])
+    text = skeleton(recording)
+    assert f"({cause})" in text
+    (scenario,) = load_text(text)
+    assert (len(scenario.world.items), len(scenario.world.forbidden)) == (items, forbidden)
+    contract = scenario.expect
+    assert contract is not None
+    assert (contract.fails, contract.passes) == ("silence", "acceptance" if passes else None)
+    assert ("cannot be mended" in text) is not passes
+
+
+def test_a_run_that_ended_by_its_own_rule_fails_by_it(tmp_path: Path) -> None:
+    (recording,) = recordings(tmp_path, {**files.group_chat(), "is_correct": False})
+    (scenario,) = load_text(skeleton(recording))
+    assert scenario.expect is not None
+    assert scenario.expect.fails == "keyword"
+
+
+def test_a_suite_is_of_the_most_different_incidents_in_any_order(tmp_path: Path) -> None:
+    results = [files.tau_bench(number) for number in range(5)]
+    path = files.write(tmp_path / "results.json", results)
+    other = files.write(tmp_path / "chat.json", {"messages": files.chat(), "complete": False})
+    chosen = []
+    for order in ((path, other), (other, path)):
+        suite = Suite()
+        for found in read_paths(order):
+            assert isinstance(found, Recording)
+            suite.add(found)
+        chosen.append(list(suite.chosen(3)))
+    assert chosen[0] == chosen[1]
+    assert (suite.incidents, suite.runs) == (6, 6)
+    # One of each kind first.
+    assert [name.split("-")[1] for name, _ in chosen[0][:2]] == ["openai", "tau"]
+    assert len({name for name, _ in chosen[0]}) == 3
+
+
 def test_long_stretches_without_progress_are_cut_and_said_to_be(tmp_path: Path) -> None:
     asking = [{"role": "assistant", "content": "Which one?"}, {"role": "user", "content": "Any."}]
     reading: list[dict[str, Any]] = []
     for number in range(40):
         reading += [files.chat_call(number, "get_record", record=str(number)), files.chat_answer(number, "x")]
-    messages = [*files.chat()[:2], *(asking * 12), *reading, *files.chat()[4:]]
+    messages = [*files.chat()[:2], *(asking * 22), *reading, *files.chat()[4:]]
     (recording,) = recordings(tmp_path, messages)
     text = skeleton(recording)
     assert "# 10 turns without progress left out" in text
     assert "# 36 turns without progress left out" in text
     (scenario,) = load_text(text)
-    assert len(scenario.moves) < 15
+    assert len(scenario.moves) < 40
 
 
 def test_errors_repetitions_and_several_calls_in_a_turn_are_kept(tmp_path: Path) -> None:
@@ -134,14 +220,14 @@ def test_personal_details_are_replaced_wherever_they_stand(tmp_path: Path) -> No
         ("call +49 30 1234567", "call [PHONE-1]"),
         ("card 4111-1111-1111-1111", "card [CARD-1]"),
         ("order 1234567890123", "order 1234567890123"),
-        ("Authorization: Bearer abcdefgh12345678", "Authorization: Bearer [TOKEN-1]"),
-        ("AKIAABCDEFGHIJKLMNOP", "[TOKEN-1]"),
-        ("ghp_abcdefghij0123456789", "[TOKEN-1]"),
-        ("postgres://bob:hunter22@db/x", "postgres://[CREDENTIALS-1]@db/x"),
-        ("password: hunter22", "[PASSWORD-1]"),
+        ("Authorization: Bearer abcdefgh12345678", "Authorization: [SECRET-1]"),
+        ("AKIAABCDEFGHIJKLMNOP", "[SECRET-1]"),
+        ("ghp_abcdefghij0123456789", "[SECRET-1]"),
+        ("postgres://bob:hunter22@db/x", "postgres://[SECRET-1]@db/x"),
+        ("password: hunter22", "password: [SECRET-1]"),
         ("/home/bob/work and /Users/eve/x", "/home/[USER-1]/work and /Users/[USER-2]/x"),
         ("from 10.20.30.40", "from [IP-1]"),
-        ("eyJhbGciOiJI.eyJzdWIiOiIx.abc", "[TOKEN-1]"),
+        ("eyJhbGciOiJI.eyJzdWIiOiIx.abc", "[SECRET-1]"),
         ("flight on 2024-05-20 at 11:00 for $1,194", "flight on 2024-05-20 at 11:00 for $1,194"),
         ("commit and version 1.2.3 in src/main.py", "commit and version 1.2.3 in src/main.py"),
     ],

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import msgspec
+
 from evalkit.core.turns import Call
 from evalkit.transcripts.formats.messages import read_message, read_messages
+from evalkit.transcripts.formats.parts import arguments_of
 from evalkit.transcripts.labels import label_of
 from evalkit.transcripts.recording import Conversation, Ended, Recording, Step, Unreadable
 from evalkit.transcripts.source import Source
@@ -44,9 +47,19 @@ def tau_bench(record: dict[str, Any], source: Source) -> Recording:
     error = mapped(record.get("info")).get("error")
     ended: tuple[Ended, str] = ("error", text_in(error)[:80]) if error else _tau_bench_end(conversation.last)
     place = f"task{record.get('task_id')}.trial{record.get('trial', 0)}"
-    return conversation.recording(
-        source.id(place), source.file, "tau-bench", ended, label_of(record, ("reward",), _judged_by(record))
-    )
+    label = label_of(record, ("reward",), _judged_by(record))
+    conversation.task = str(record.get("task_id", ""))
+    read = conversation.recording(source.id(place), source.file, "tau-bench", ended, label)
+    return msgspec.structs.replace(read, expected=_expected(record))
+
+
+def _expected(record: dict[str, Any]) -> tuple[Call, ...] | None:
+    """The calls by which the task's author changes the database."""
+    actions = mapped(mapped(record.get("info")).get("task")).get("actions")
+    if not isinstance(actions, list):
+        return None
+    calls = [mapped(action) for action in actions]
+    return tuple(Call("", str(call.get("name")), arguments_of(call.get("kwargs"))) for call in calls)
 
 
 def _judged_by(record: dict[str, Any]) -> Literal["state", "words"]:
