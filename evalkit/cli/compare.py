@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import click
 
-from evalkit.cli.errors import one_line_errors
+from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
 
 
 @click.command()
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@click.argument("runs", nargs=-1, metavar="A B...")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def command(a: str, b: str, as_json: bool) -> None:
+def command(runs: tuple[str, ...], as_json: bool) -> None:
     """Compare run A with run B: what changed in which scenario, which episodes flipped and why.
 
     Only scenarios that both have, with the same text, are compared; the others are named. Differences are
-    B less A, means over scenarios; the range is what the exact sign-flip test does not reject at 5 %.
+    B less A, means over scenarios; the range is what the exact sign-flip test does not reject at 5 %. Of
+    three runs and more each is compared with the first, in short.
     """
-    from evalkit.reports.versus import Partings, versus_json, versus_lines
-    from evalkit.stats.versus import versus
+    from evalkit.reports.versus import Partings, several_json, several_lines, versus_json, versus_lines
+    from evalkit.stats.versus import together, versus
 
+    if len(runs) < 2:
+        raise UsageProblem("expected two runs or more; hint: evalkit compare --help")
     with one_line_errors():
-        before, after = open_run(a), open_run(b)
-        found = versus(before, after)
-        if as_json:
-            click.echo(versus_json(found), nl=False)
+        first, *others = (open_run(run) for run in runs)
+        if len(others) == 1:
+            found = versus(first, others[0])
+            if as_json:
+                click.echo(versus_json(found), nl=False)
+            else:
+                for line in versus_lines(found, Partings(first, others[0])):
+                    click.echo(line)
         else:
-            for line in versus_lines(found, Partings(before, after)):
-                click.echo(line)
-        before.close()
-        after.close()
+            several = together([versus(first, other) for other in others])
+            if as_json:
+                click.echo(several_json(several), nl=False)
+            else:
+                for line in several_lines(several):
+                    click.echo(line)
+        for store in (first, *others):
+            store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import REPORTS, find_run
+from evalkit.cli.folders import REPORTS, find_run, open_run
 from evalkit.cli.interrupts import exit_code
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
 from evalkit.models.spending import LimitReached
+from evalkit.runs.again import WHICH, Which
+from evalkit.runs.again import again as plan_again
 from evalkit.runs.engine import MOST_WORKERS, EngineError, default_workers, find_engine
 from evalkit.runs.medium import Medium, note_recording, replay_medium
 from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from
@@ -63,6 +66,12 @@ from evalkit.wire.answers import TITLES
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The run folder.")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted.")
 @click.option(
+    "--again",
+    type=(click.Choice(WHICH), str),
+    metavar="failing|void RUN",
+    help="Run once more what failed in a run, or what evalkit failed at, as it was planned.",
+)
+@click.option(
     "--model", default="scripted", show_default=True, help="scripted, or PROVIDER:NAME of a live one."
 )
 @click.option(
@@ -99,6 +108,7 @@ def command(
     engine_name: str,
     out: Path | None,
     resume: str | None,
+    again: tuple[Which, str] | None,
     as_json: bool,
     charts: bool,
     single_file: bool,
@@ -113,9 +123,22 @@ def command(
     with one_line_errors():
         engine = find_engine(engine_name, workers or default_workers())
         if resume is not None:
-            if suites or strategies or every or harnesses or sweep or out or baseline:
-                raise UsageProblem("--resume takes a run as it was planned: no suite, strategy or --out")
+            if suites or strategies or every or harnesses or sweep or out or baseline or again:
+                raise UsageProblem(
+                    f"--resume takes a run as it was planned: no suite, strategy or --out"
+                    f"\nhint: evalkit run --resume {shlex.quote(resume)}"
+                )
             plan, store = _resumed(resume, quiet=as_json)
+        elif again is not None:
+            if suites or strategies or every or harnesses or sweep or baseline:
+                raise UsageProblem(
+                    f"--again takes a run as it was planned: no suite and no strategy"
+                    f"\nhint: evalkit run --again {again[0]} {shlex.quote(again[1])}"
+                )
+            origin_run = open_run(again[1])
+            plan = plan_again(origin_run, again[0])
+            origin_run.close()
+            store = Store.create(out or new_folder(REPORTS, _stamp(), plan.recipe.id), plan.recipe)
         else:
             medium = Medium(**{**over, "probe": over["probe"] or 0})
             if medium.replay is not None:
@@ -133,7 +156,7 @@ def command(
             notes += _heard(plan)
             names = tuple(entry.name for entry in plan.recipe.entries)
             note_recording(medium, names, tuple(plan.recipe.strategies), seeds)
-            folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), plan.recipe.id)
+            folder = out or new_folder(REPORTS, _stamp(), plan.recipe.id)
             store = Store.create(folder, plan.recipe)
         go_on = f"go on with: evalkit run --resume {store.folder}"
         try:
@@ -153,6 +176,10 @@ def command(
         except KeyboardInterrupt as error:
             click.echo(f"\ninterrupted; {go_on}", err=True)
             raise click.exceptions.Exit(exit_code(error)) from None
+
+
+def _stamp() -> str:
+    return time.strftime("%Y%m%d-%H%M%S")
 
 
 def _planned(

@@ -56,6 +56,45 @@ def versus_lines(versus: Versus, partings: Partings) -> Iterator[str]:
         yield "nothing to compare: no strategy is in both"
 
 
+def several_json(found: list[Versus]) -> str:
+    """Several runs against the first as JSON."""
+    content = {"schema": "evalkit.compare-several/1", "against": [msgspec.to_builtins(one) for one in found]}
+    return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
+
+
+def several_lines(found: list[Versus]) -> Iterator[str]:
+    """Several runs, each against the first, for a terminal: what changed, and how many episodes."""
+    letters = [_letter(place) for place in range(len(found) + 1)]
+    for letter, about in zip(letters, (found[0].a, *(one.b for one in found)), strict=True):
+        yield (
+            f"{letter}: {about['folder']} ({about['created'] or 'undated'}, evalkit {about['evalkit']}): "
+            f"{about['scenarios']} scenarios, {about['episodes']} episodes"
+        )
+    for letter, one in zip(letters[1:], found, strict=True):
+        yield ""
+        yield f"{letter} against A, on the {one.shared} scenarios that both have unchanged"
+        yield from (f"  {note}" for note in one.notes)
+        for match in one.matches:
+            name = match.before if match.before == match.after else f"{match.before} → {match.after}"
+            changed = [d for d in match.differences if d.result.difference]
+            if not changed and not match.flips:
+                yield f"  {name}: nothing changed in {match.scenarios} scenarios"
+                continue
+            worse = sum(flip.worse is True for flip in match.flips)
+            better = sum(flip.worse is False for flip in match.flips)
+            yield f"  {name}: {worse} episodes worse, {better} better"
+            for difference in changed:
+                yield f"    {_difference(difference)}"
+        if not one.matches:
+            yield "  nothing to compare: no strategy is in both"
+    yield ""
+    yield "which episodes, and where they part: evalkit compare A and one other"
+
+
+def _letter(place: int) -> str:
+    return chr(ord("A") + place) if place < 26 else f"#{place + 1}"
+
+
 def _some(names: tuple[str, ...], most: int = 8) -> str:
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{len(names)}: {', '.join(names[:most])}{rest}"

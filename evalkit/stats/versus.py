@@ -121,6 +121,12 @@ def versus(a: Store, b: Store) -> Versus:
     )
 
 
+def together(found: list[Versus]) -> list[Versus]:
+    """Several comparisons shown together: Holm over all that they test."""
+    matches = iter(_adjusted([match for one in found for match in one.matches]))
+    return [msgspec.structs.replace(one, matches=tuple(next(matches) for _ in one.matches)) for one in found]
+
+
 def _about(store: Store) -> dict[str, Any]:
     recipe = store.recipe
     return {
