@@ -19,7 +19,7 @@ from evalkit.runs.again import WHICH, Which
 from evalkit.runs.again import again as plan_again
 from evalkit.runs.engine import MOST_WORKERS, EngineError, default_workers, find_engine
 from evalkit.runs.medium import Medium, note_recording, replay_medium
-from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from
+from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from, sources_of
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store, StoreLost
 from evalkit.scenarios.suites import load_suites
@@ -191,11 +191,7 @@ def _planned(
     harnesses: tuple[str, ...] = (),
 ) -> Plan:
     scenarios = load_suites(suites)
-    sources = {
-        place: Path(place).read_text(encoding="utf-8")
-        for place in dict.fromkeys(scenario.place for scenario in scenarios)
-    }
-    plan = make_plan(scenarios, sources, strategies, seeds, baseline, medium, harnesses)
+    plan = make_plan(scenarios, sources_of(scenarios), strategies, seeds, baseline, medium, harnesses)
     if not plan.episodes():
         why = "; ".join(f"{name}: {text}" for name, text in plan.recipe.not_expressible.items())
         raise UsageProblem(f"nothing to run: {why or 'no scenario'}")

@@ -84,6 +84,9 @@ class Answer(msgspec.Struct, frozen=True):
     picks: tuple[Pick, ...]
     warning: str
 
+    def __str__(self) -> str:
+        return f"{self.warning} {self.sentence}" if self.warning else self.sentence
+
 
 def answer(summary: Row) -> Answer:
     """The answer of a run, from its own figures."""

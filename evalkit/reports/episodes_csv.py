@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import KEPT
@@ -19,8 +21,13 @@ _SOURCE = {"episode": "cell", "scenario": "scenario_name", "causes": "replace(ca
 
 def write_episodes(store: Store, file: Path) -> None:
     """Write the table. Flags are 1 and 0, and empty where an episode is outside a rate's base."""
-    query = f"select {', '.join(_SOURCE.get(name, name) for name in COLUMNS)} from episodes order by cell"
     with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(store.rows(query))
+        writer.writerows(episode_rows(store))
+
+
+def episode_rows(store: Store) -> Iterator[tuple[Any, ...]]:
+    """The rows of the table, under :data:`COLUMNS`."""
+    query = f"select {', '.join(_SOURCE.get(name, name) for name in COLUMNS)} from episodes order by cell"
+    yield from store.rows(query)

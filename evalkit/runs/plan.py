@@ -210,6 +210,12 @@ def make_plan(
     return Plan(recipe, playable)
 
 
+def sources_of(scenarios: list[Scenario]) -> dict[str, str]:
+    """The texts of the files that scenarios came from, by place."""
+    places = dict.fromkeys(scenario.place for scenario in scenarios)
+    return {place: Path(place).read_text(encoding="utf-8") for place in places}
+
+
 def cell_name(scenario: str, harness: str) -> str:
     """How a scenario is named that one harness cannot express."""
     return f"{scenario} × {harness}"

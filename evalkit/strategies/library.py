@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -31,6 +32,26 @@ _CONDITIONS: dict[str, Callable[..., Condition]] = {
     "artifact": c.artifact,
     "certificate": c.certificate,
 }
+
+
+#: Strategies that a program has given as values, by name: known while it uses them.
+_GIVEN: dict[str, Strategy] = {}
+
+
+@contextmanager
+def given(strategies: Mapping[str, Strategy]) -> Iterator[None]:
+    """Know strategies by their names for a while. StrategyError for one without a name of its own."""
+    for name in strategies:
+        if name == "custom" or name in PRESETS:
+            taken = "has no name" if name == "custom" else f"has the name of the preset {name!r}"
+            raise StrategyError(f"a strategy {taken}; give it one: Strategy(name=..., ...)")
+    before = dict(_GIVEN)
+    _GIVEN.update(strategies)
+    try:
+        yield
+    finally:
+        _GIVEN.clear()
+        _GIVEN.update(before)
 
 
 class StrategyError(ValueError):
@@ -69,6 +90,8 @@ def find_strategy(name: str) -> Strategy:
     """
     if name in PRESETS:
         return PRESETS[name].strategy
+    if name in _GIVEN:
+        return _GIVEN[name]
     try:
         base, rates = split_name(name)
         if rates:
