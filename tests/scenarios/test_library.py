@@ -31,7 +31,7 @@ FAMILIES = {
     *("infinite_nudging", "over_verification", "refusal", "progress_updates", "empty_turns"),
     *("contradictory_stop", "finish_batch", "keyword_misfire", "stop_hook", "limits_boundary"),
     *("resume_effects", "compaction", "transport_faults", "structured_output", "background_work"),
-    *("channel_misuse", "budgets", "twins"),
+    *("channel_misuse", "budgets", "twins", "user_turns", "approvals"),
 }
 
 
