@@ -176,7 +176,7 @@ def neutral_faults(previous: Turn | None, request: Request) -> tuple[str, ...]:
 
 
 def broken_at(rule: str, echo: Turn | None, results: tuple[Result, ...]) -> str:
-    """The id of the call or result that breaks a neutral rule, as ``, id c1``; empty where none does."""
+    """The id of the call or result that breaks a neutral rule; empty where none does."""
     called = [call.id for call in echo.calls] if echo is not None else []
     given = [result.id for result in results]
     wrong: list[str] = []
@@ -186,4 +186,4 @@ def broken_at(rule: str, echo: Turn | None, results: tuple[Result, ...]) -> str:
         wrong = [name for name in given if name not in called]
     elif rule == "result_twice":
         wrong = [name for name in given if given.count(name) > 1]
-    return f", id {wrong[0]}" if wrong else ""
+    return wrong[0] if wrong else ""

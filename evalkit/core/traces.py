@@ -6,7 +6,7 @@ what the harness made of it, and its calls have run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from types import MappingProxyType
 
@@ -247,12 +247,16 @@ class Trace:
         self.acted.append((action, self.turns))
         self.changes = changes
 
-    def broke(self, rules: Iterable[str], turn: Turn | None, request: Request) -> None:
-        """A request broke rules that every API shares."""
-        for rule in rules:
-            self.protocol_faults.append(rule)
-            about = broken_at(rule, request.echo or turn, request.results)
-            self.found("protocol_faults", f"{RULES_SAID[rule]}{about}, request {self.requests}")
+    def broke(self, rule: str, id: str) -> None:
+        """The last request broke a rule that every API shares, at the call or result of that id."""
+        self.protocol_faults.append(rule)
+        about = f", id {id}" if id else ""
+        self.found("protocol_faults", f"{RULES_SAID[rule]}{about}, request {self.requests}")
+
+    def invented(self, words: str) -> None:
+        """A request has a turn of the assistant that the model never said."""
+        self.invented_turns += 1
+        self.found("invented_turns", f"{words[:60]!r} in request {self.requests + 1}")
 
     def user_wrote(self, asks: bool = False) -> None:
         """The user wrote: turns are counted anew; where it asks for items, all is judged by that question."""
@@ -300,9 +304,8 @@ class Trace:
         else:
             self._resends = 0
         if turn.calls or turn.kind == "pause" or request.results:
-            faults = neutral_faults(turn, request)
-            if faults:
-                self.broke(faults, turn, request)
+            for rule in neutral_faults(turn, request):
+                self.broke(rule, broken_at(rule, request.echo or turn, request.results))
 
     def ended(
         self, settled: int, held: bool, ending: EndingKind, ran: Mapping[str, Result] = NOTHING_RAN

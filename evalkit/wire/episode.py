@@ -28,9 +28,10 @@ from evalkit.wire.dialects import SPOKEN
 from evalkit.wire.expressible import is_fault, unsayable
 from evalkit.wire.faults import fault_reply
 from evalkit.wire.incoming import BadRequest, Incoming
+from evalkit.wire.invented import Spoken
 from evalkit.wire.openai_chat.answers import chunks
 from evalkit.wire.replies import Reply, json_reply, refusal, stream_reply
-from evalkit.wire.rules import judge, neutral, say_neutral
+from evalkit.wire.rules import judge, neutral, place_of, say_neutral
 from evalkit.wire.script import Script, call_for
 from evalkit.wire.seen import Seen
 from evalkit.wire.side import Side, count, reply, side_request
@@ -75,6 +76,7 @@ class Episode:
         self._last: Outgoing | None = None
         self._unstored: set[str] = set()
         self._has_tools = False
+        self._spoken = Spoken()
         self._body = b""
 
     # Requests for turns
@@ -121,10 +123,15 @@ class Episode:
             )
         last = joined.last.wire if joined.last is not None else None
         self._check_continued(dialect, incoming, joined)
+        if self.script.trace is not None:
+            for words in self._spoken.invented(incoming.pieces):
+                self.script.trace.invented(words)
         faults = neutral(joined.last.turn if joined.last is not None else None, joined)
         if faults:
             if self.script.trace is not None and not self.seen.refused_before(raw):
-                self.script.trace.protocol_faults.extend(faults)
+                self.script.trace.requests += 1
+                for rule in faults:
+                    self.script.trace.broke(rule, place_of(rule, joined, last)[1])
             raise say_neutral(dialect, faults[0], joined, last)
         ruling = judge(SPOKEN[dialect].rules, body, incoming, last)
         self.seen.warnings.update(ruling.warnings)
@@ -213,6 +220,7 @@ class Episode:
             self.seen.unreachable += 1
         self.turns += 1
         wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
+        self._spoken.delivered(wire)
         memory.turns.append(Held(joined.point, Sent(turn, wire, out.id, ids), joined.parent))
         memory.fault, memory.delivered = False, False
         self._last = msgspec.structs.replace(out, turn=wire)
@@ -227,7 +235,9 @@ class Episode:
         begun = self.script.begun
         if begun is None:
             return None
-        return with_ids(self.names.renamed(begun), f"{SPOKEN[dialect].call}broken_", self.turns + 1)[0]
+        broken = with_ids(self.names.renamed(begun), f"{SPOKEN[dialect].call}broken_", self.turns + 1)[0]
+        self._spoken.delivered(broken)
+        return broken
 
     def _say(
         self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, out: Outgoing, said: str
@@ -244,6 +254,7 @@ class Episode:
 
     def _aside(self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, kind: str) -> Reply:
         turn = reply(incoming)
+        self._spoken.delivered(turn)
         number = sum(self.seen.side.values())
         out = Outgoing(turn, f"{SPOKEN[dialect].answer}_side_{number:06d}", incoming.model, count(incoming))
         answer = self._say(dialect, body, incoming, out, f"side request: {kind}")

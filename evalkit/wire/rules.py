@@ -149,7 +149,7 @@ _SAID: dict[Dialect, dict[str, str]] = {
 
 def say_neutral(dialect: Dialect, rule: str, joined: Joined, last: Turn | None) -> BadRequest:
     """The refusal of a request that breaks a neutral rule, in the dialect's words, naming the message."""
-    at, name = _place(rule, joined, last)
+    at, name = place_of(rule, joined, last)
     message = _SAID[dialect].get(rule, rule).format(id=name)
     if dialect == "anthropic":
         where = f"messages.{at}"
@@ -158,7 +158,7 @@ def say_neutral(dialect: Dialect, rule: str, joined: Joined, last: Turn | None) 
     return BadRequest(rule, f"{message} ({where})", param=where)
 
 
-def _place(rule: str, joined: Joined, last: Turn | None) -> tuple[int, str]:
+def place_of(rule: str, joined: Joined, last: Turn | None) -> tuple[int, str]:
     """The message that breaks a neutral rule, and the id that is wrong in it."""
     calls = [(piece.at, piece.block.id) for piece in joined.pieces if isinstance(piece.block, Call)]
     if not calls and last is not None:
