@@ -16,10 +16,12 @@ def command(run: str, strategies: tuple[str, ...]) -> None:
     from msgspec.structs import replace
 
     from evalkit.reports.baseline import baseline_of, baseline_text
+    from evalkit.reports.evaluated import unevaluated
 
     with one_line_errors():
         store = open_run(run)
         baseline = baseline_of(store)
+        reasons = unevaluated(store)
         store.close()
     for name in strategies:
         if name not in baseline.contenders:
@@ -30,3 +32,7 @@ def command(run: str, strategies: tuple[str, ...]) -> None:
         kept = {name: baseline.contenders[name] for name in strategies}
         baseline = replace(baseline, contenders=kept)
     click.echo(baseline_text(baseline), nl=False)
+    for reason in reasons:
+        click.echo(f"evalkit: no evaluation: {reason}", err=True)
+    if reasons:
+        raise click.exceptions.Exit(1)

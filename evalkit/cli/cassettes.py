@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 
 import click
@@ -64,8 +65,7 @@ def show(file: Path) -> None:
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path, file_okay=False))
 def check(folders: tuple[Path, ...]) -> None:
     """Whether the cassettes of FOLDERs (all, without one) load and replay what they say. Exit 1 if not."""
-    from evalkit.runs.medium import player_of, replay_medium
-    from evalkit.scenarios.suites import load_suites
+    from evalkit.runs.medium import player_of, recorded_scenarios, replay_medium
     from evalkit.scoring.arena import Arena
     from evalkit.strategies.library import find_strategy
 
@@ -77,14 +77,15 @@ def check(folders: tuple[Path, ...]) -> None:
         for folder in places:
             medium, origin = replay_medium(folder)
             play = player_of(medium)
-            for scenario in load_suites(origin.scenarios):
-                for name in origin.strategies:
+            for scenario in recorded_scenarios(folder, origin):
+                for name, seed in product(origin.strategies, range(origin.seeds if medium.live else 1)):
                     strategy = find_strategy(name)
                     try:
-                        play(Arena(scenario, strategy.offers), strategy, 0)
+                        play(Arena(scenario, strategy.offers), strategy, seed)
                     except Exception as error:
                         failed += 1
-                        click.echo(f"FAIL {folder}: {scenario.name} × {name}: {' '.join(str(error).split())}")
+                        where = f"{folder}: {scenario.name} × {name}" + (f", seed {seed}" if seed else "")
+                        click.echo(f"FAIL {where}: {' '.join(str(error).split())}")
     click.echo(f"{len(places)} recordings checked, {failed} episodes do not replay")
     if failed:
         raise click.exceptions.Exit(1)

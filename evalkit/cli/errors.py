@@ -11,17 +11,20 @@ import click
 from evalkit.containment.workers import WorkerDied
 from evalkit.harnesses.manifest import ManifestError
 from evalkit.models.cassettes import CassetteError
+from evalkit.models.ledger import LedgerError
 from evalkit.runs.engine import EngineError
 from evalkit.runs.medium import MediumError
 from evalkit.runs.plan import PlanError
 from evalkit.runs.store import RunError
 from evalkit.scenarios.yaml_source import ScenarioError
+from evalkit.secrets.cleaning import clean_text
 from evalkit.strategies.library import StrategyError
 
 #: Errors whose message is meant for whoever gave the input.
 _TOLD = (
     CassetteError,
     EngineError,
+    LedgerError,
     ManifestError,
     MediumError,
     PlanError,
@@ -38,7 +41,7 @@ class UsageProblem(click.ClickException):
     exit_code = 2
 
     def show(self, file: object = None) -> None:
-        click.echo(f"evalkit: {self.message}", err=True)
+        click.echo(f"evalkit: {clean_text(self.message)}", err=True)
 
 
 @contextmanager

@@ -53,17 +53,29 @@ def in_words(seconds: float) -> str:
 
 
 @contextmanager
-def progress_of(total: int, *, quiet: bool) -> Iterator[Progress | None]:
-    """What to tell of finished episodes, on standard error; nothing where ``quiet``."""
+def progress_of(
+    total: int, *, quiet: bool, beside: Callable[[], str] | None = None
+) -> Iterator[Progress | None]:
+    """What to tell of finished episodes, on standard error; nothing where ``quiet``.
+
+    ``beside`` is what else to tell, such as what was spent.
+    """
     if quiet:
         yield None
     elif sys.stderr.isatty():
-        yield from _bar(total)
+        yield from _bar(total, beside)
     else:
-        yield _lines()
+        yield _lines(beside)
 
 
-def _bar(total: int) -> Iterator[Progress]:
+def _words(left: float | None, beside: Callable[[], str] | None) -> str:
+    said = [beside()] if beside is not None else []
+    if left is not None:
+        said.append(f"about {in_words(left)} left")
+    return ", ".join(said)
+
+
+def _bar(total: int, beside: Callable[[], str] | None) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -75,12 +87,12 @@ def _bar(total: int) -> Iterator[Progress]:
 
         def tell(done: int, total: int) -> None:
             left = remaining.seconds(done, total)
-            bar.update(task, completed=done, left="" if left is None else f"about {in_words(left)} left")
+            bar.update(task, completed=done, left=_words(left, beside))
 
         yield tell
 
 
-def _lines() -> Progress:
+def _lines(beside: Callable[[], str] | None) -> Progress:
     last = time.monotonic()
     remaining = Remaining()
 
@@ -90,7 +102,7 @@ def _lines() -> Progress:
         now = time.monotonic()
         if now - last >= EVERY:
             last = now
-            words = "" if left is None else f", about {in_words(left)} left"
-            click.echo(f"{done} of {total} episodes{words}", err=True)
+            words = _words(left, beside)
+            click.echo(f"{done} of {total} episodes{', ' if words else ''}{words}", err=True)
 
     return tell

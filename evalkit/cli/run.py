@@ -12,16 +12,18 @@ import click
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import REPORTS, find_run, open_run
 from evalkit.cli.interrupts import exit_code
+from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
 from evalkit.models.spending import LimitReached
 from evalkit.runs.again import WHICH, Which
 from evalkit.runs.again import again as plan_again
 from evalkit.runs.engine import MOST_WORKERS, EngineError, default_workers, find_engine
-from evalkit.runs.medium import Medium, note_recording, replay_medium
+from evalkit.runs.medium import Medium, kept_medium, note_recording, recorded_scenarios, replay_medium
 from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from, sources_of
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store, StoreLost
+from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.assumed import with_sweeps
 from evalkit.strategies.library import find_strategy, usable_names
@@ -88,6 +90,14 @@ from evalkit.wire.answers import TITLES
 @click.option("--fallback-model", "fallback", help="The live model that refusals are taken to.")
 @click.option("--max-usd", type=float, help="Hard spending limit of a live run, in US dollars.")
 @click.option("--max-tokens", type=int, help="Hard spending limit of a live run, in tokens.")
+@click.option("--prices", type=click.Path(dir_okay=False), help="A file of prices; without it, the shipped.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1),
+    default=8,
+    show_default=True,
+    help="Live episodes side by side, in one process.",
+)
 @click.option(
     "--probe", type=click.IntRange(1), help="Turns in which a live run may prove that it was reachable."
 )
@@ -112,6 +122,7 @@ def command(
     as_json: bool,
     charts: bool,
     single_file: bool,
+    concurrency: int,
     **over: Any,
 ) -> None:
     """Run SUITEs (YAML files, folders or families; without one, the shipped library) and report.
@@ -120,14 +131,11 @@ def command(
     The run folder holds the episodes, index.html, report.md, summary.json, episodes.csv and charts.
     """
     notes: list[str] = []
+    scenarios: list[Scenario] | None = None
     with one_line_errors():
         engine = find_engine(engine_name, workers or default_workers())
         if resume is not None:
-            if suites or strategies or every or harnesses or sweep or out or baseline or again:
-                raise UsageProblem(
-                    f"--resume takes a run as it was planned: no suite, strategy or --out"
-                    f"\nhint: evalkit run --resume {shlex.quote(resume)}"
-                )
+            check_resumed(click.get_current_context())
             plan, store = _resumed(resume, quiet=as_json)
         elif again is not None:
             if suites or strategies or every or harnesses or sweep or baseline:
@@ -143,8 +151,10 @@ def command(
             medium = Medium(**{**over, "probe": over["probe"] or 0})
             if medium.replay is not None:
                 medium, origin = replay_medium(Path(medium.replay))
-                suites, strategies = suites or origin.scenarios, strategies or origin.strategies
+                strategies = strategies or origin.strategies
                 seeds = max(seeds, origin.seeds)
+                if not suites:
+                    scenarios = recorded_scenarios(Path(medium.replay or ""), origin)
             if every:
                 found, notes = usable_names()
                 strategies = tuple(dict.fromkeys((*strategies, *found)))
@@ -152,22 +162,29 @@ def command(
             if sweep:
                 names = with_sweeps({name: find_strategy(name) for name in names})
             set_up_all(tuple(name for name in harnesses if not is_worker(name)))
-            plan = _planned(suites, names, seeds, baseline, medium, harnesses)
+            scenarios = scenarios if scenarios is not None else load_suites(suites)
+            plan = _planned(scenarios, names, seeds, baseline, kept_medium(medium), harnesses)
             notes += _heard(plan)
-            names = tuple(entry.name for entry in plan.recipe.entries)
-            note_recording(medium, names, tuple(plan.recipe.strategies), seeds)
+            note_recording(medium, tuple(plan.scenarios), tuple(plan.recipe.strategies), seeds)
             folder = out or new_folder(REPORTS, _stamp(), plan.recipe.id)
             store = Store.create(folder, plan.recipe)
         go_on = f"go on with: evalkit run --resume {store.folder}"
         try:
-            with progress_of(plan.episodes(), quiet=as_json) as progress:
-                if plan.recipe.medium.alone:
-                    workers, engine = 1, find_engine("local", 1)
-                run_plan(plan, store, workers or default_workers(), progress, engine)
+            with live_run(plan, store, over, concurrency) as live:
+                beside = live.told if live is not None else None
+                with progress_of(plan.episodes(), quiet=as_json, beside=beside) as progress:
+                    if plan.recipe.medium.alone:
+                        workers, engine = 1, find_engine("local", 1)
+                    run_plan(plan, store, workers or default_workers(), progress, engine, live)
             _report(store, notes, as_json=as_json, charts=charts, single=single_file)
         except LimitReached as error:
-            click.echo(f"evalkit: stopped at {error}; {go_on}", err=True)
-            _report(store, notes, as_json=as_json, charts=charts, single=single_file)
+            missing = plan.episodes() - store.count()
+            click.echo(
+                f"evalkit: stopped at {error}; {missing} of {plan.episodes()} episodes are missing; "
+                f"{go_on} {str(error).partition(' ')[0]} MORE",
+                err=True,
+            )
+            _report(store, notes, as_json=as_json, charts=charts, single=single_file, stopped=True)
             raise click.exceptions.Exit(1) from None
         except (EngineError, StoreLost) as error:
             raise UsageProblem(f"{error}; {go_on}") from None
@@ -183,14 +200,13 @@ def _stamp() -> str:
 
 
 def _planned(
-    suites: tuple[str, ...],
+    scenarios: list[Scenario],
     strategies: tuple[str, ...],
     seeds: int,
     baseline: str | None,
     medium: Medium,
     harnesses: tuple[str, ...] = (),
 ) -> Plan:
-    scenarios = load_suites(suites)
     plan = make_plan(scenarios, sources_of(scenarios), strategies, seeds, baseline, medium, harnesses)
     if not plan.episodes():
         why = "; ".join(f"{name}: {text}" for name, text in plan.recipe.not_expressible.items())
@@ -220,13 +236,22 @@ def _resumed(name: str, *, quiet: bool) -> tuple[Plan, Store]:
     return plan, store
 
 
-def _report(store: Store, notes: list[str], *, as_json: bool, charts: bool, single: bool) -> None:
+def _report(
+    store: Store, notes: list[str], *, as_json: bool, charts: bool, single: bool, stopped: bool = False
+) -> None:
+    """Write and print the report. Exit 1 where it is green over nothing, unless ``stopped`` says so."""
+    from evalkit.reports.evaluated import unevaluated
     from evalkit.reports.table import print_table
     from evalkit.reports.write import summary_text, write_report
 
     summary, more = write_report(store, charts=charts, single=single)
+    reasons = unevaluated(store)
     store.close()
     if as_json:
         click.echo(summary_text(summary), nl=False)
-        return
-    print_table(summary, folder=str(store.folder), notes=[*notes, *more])
+    else:
+        print_table(summary, folder=str(store.folder), notes=[*notes, *more])
+    if reasons and not stopped:
+        for reason in reasons:
+            click.echo(f"evalkit: no evaluation: {reason}", err=True)
+        raise click.exceptions.Exit(1)

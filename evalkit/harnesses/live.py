@@ -11,11 +11,11 @@ from evalkit.core.keys import with_key
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Offered, Task
 from evalkit.core.traces import Trace
-from evalkit.core.turns import Call, Claim, Turn, count_tokens, make_turn, parse_arguments
+from evalkit.core.turns import Call, Claim, Turn, make_turn, parse_arguments
 from evalkit.models.cassettes import Playing
 from evalkit.models.clients import SdkModel
+from evalkit.models.ledger import Purse
 from evalkit.models.scripted import NeverEnds, ToolFailed
-from evalkit.models.spending import Budget
 from evalkit.strategies.claims import read_claim
 from evalkit.worlds import World, action_of
 
@@ -23,7 +23,8 @@ from evalkit.worlds import World, action_of
 class LiveStage:
     """One live episode. What a turn claims is read by :func:`evalkit.strategies.claims.read_claim`.
 
-    ``cap`` is the number of model turns after which a further request raises NeverEnds.
+    ``cap`` is the number of model turns after which a further request raises NeverEnds. What is asked is paid
+    from the ``purse``; a recording that is replayed needs none.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class LiveStage:
         world: World,
         task: Task,
         offered: Offered,
-        budget: Budget,
+        purse: Purse | None,
         *,
         cap: int,
         playing: Playing | None = None,
@@ -42,7 +43,7 @@ class LiveStage:
         self.world = world
         self.task = task
         self.offered = offered
-        self.budget = budget
+        self.purse = purse
         self.cap = cap
         self.playing = playing
         self.trace: Trace | None = Trace(offered, task.limits) if observed else None
@@ -67,10 +68,11 @@ class LiveStage:
             self.trace.resolved(self.world.progress(), self.world.holds(), request, self.ran)
         if self.turns >= self.cap:
             raise NeverEnds
-        expected = self._expected(request)
-        number = self.budget.reserve(expected, request.limit)
         answer = self.model.ask(request)
-        self.budget.settle(number, answer.input_tokens, answer.output_tokens)
+        if self.purse is not None:
+            if self.purse.refused is not None:
+                raise self.purse.refused
+            self.purse.settle(answer)
         if self.playing is not None and self.playing.missed is not None:
             raise self.playing.missed
         turn = answer.turn
@@ -91,12 +93,6 @@ class LiveStage:
         if self.trace is not None:
             self._observe(turn, answer.input_tokens + answer.output_tokens, answer.output_tokens)
         return turn
-
-    def _expected(self, request: Request) -> int:
-        """A bound on the input of the next call: the last one's, what came since, and a tenth more."""
-        said = count_tokens(request.text or "") + sum(count_tokens(r.text) for r in request.results)
-        history = count_tokens(str(self.model.history)) + count_tokens(self.model.opening.system)
-        return int(1.1 * (history + said)) + 500
 
     def _observe(self, turn: Turn, tokens: int, output: int) -> None:
         assert self.trace is not None

@@ -8,6 +8,7 @@ to vcrpy, a test holds them.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -45,7 +46,8 @@ class Missed(Exception):
 class Origin(msgspec.Struct, frozen=True):
     """Where recordings come from. ``scripted``: evalkit's own server, never to be shown as a provider's.
 
-    ``suites``, ``strategies`` and ``seeds`` are what was recorded, so that replay knows what to run.
+    ``scenarios``, ``strategies`` and ``seeds`` are what was recorded, so that replay knows what to run;
+    ``sources`` are the scenarios' files by name, from the folder of the recordings, and their digests.
     """
 
     model: str
@@ -58,6 +60,9 @@ class Origin(msgspec.Struct, frozen=True):
     strategies: tuple[str, ...] = ()
     seeds: int = 1
     evalkit: str = __version__
+    sources: dict[str, tuple[str, str]] = {}
+    #: Turns of the probe, which asked too.
+    probe: int = 0
 
 
 def write_origin(folder: Path, origin: Origin) -> None:
@@ -180,6 +185,9 @@ class Tape:
         for place, (request, _) in enumerate(self._cassette.data):
             self._places.setdefault(_asked(request.method, request.uri, request.body), []).append(place)
 
+        if record:
+            self._take_up()
+
     def __len__(self) -> int:
         return len(self._cassette.data)
 
@@ -188,6 +196,7 @@ class Tape:
         with self.lock:
             if self.record and self._cassette.dirty:
                 self._cassette._save()
+                self._journal.unlink(missing_ok=True)
 
     def answers_to(self, ask: str) -> list[int]:
         """The places of the recorded answers to what is asked, in recorded order."""
@@ -203,12 +212,47 @@ class Tape:
         return request, response
 
     def append(self, ask: str, request: Any, response: Any) -> int:
-        """Keep an exchange; its place."""
+        """Keep an exchange, and at once beside the cassette: what was paid for outlives a kill. Its place."""
         with self.lock:
             before = len(self._cassette.data)
             self._cassette.append(request, response)
             self._places.setdefault(ask, []).append(before)
+            self._note(before)
             return before
+
+    @property
+    def _journal(self) -> Path:
+        """Where exchanges stand, a line each, until the cassette is saved."""
+        return self.file.with_name(f".{self.file.name}.part")
+
+    def _note(self, place: int) -> None:
+        from vcr.serializers import jsonserializer
+
+        request, response = self._cassette.data[place]
+        text = _serialized({"requests": [request], "responses": [response]}, jsonserializer)
+        self._journal.parent.mkdir(parents=True, exist_ok=True)
+        with self._journal.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(json.loads(text)) + "\n")
+
+    def _take_up(self) -> None:
+        """Go on with what a killed recording had noted; its last line may be torn."""
+        from vcr.serialize import deserialize
+        from vcr.serializers import jsonserializer
+
+        try:
+            lines = self._journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return
+        for line in lines:
+            try:
+                requests, responses = deserialize(line, jsonserializer)[:2]
+            except (ValueError, KeyError, TypeError):
+                continue
+            for request, response in zip(requests, responses, strict=True):
+                ask = _asked(request.method, request.uri, request.body)
+                self._places.setdefault(ask, []).append(len(self._cassette.data))
+                self._cassette.append(request, response)
+        self.save()
 
     def nearest(self, ask: str) -> str:
         """The nearest recorded request and the first difference, in one line."""
@@ -252,9 +296,14 @@ class _Persister:
 
     @staticmethod
     def save_cassette(path: str, content: Any, serializer: Any) -> None:
-        from vcr.serialize import serialize
+        _write(Path(path), _serialized(content, serializer))
 
-        _write(Path(path), serialize(content, serializer))
+
+def _serialized(content: Any, serializer: Any) -> str:
+    """A cassette's text. vcrpy turns bodies into text in place, and what is played must stay bytes."""
+    from vcr.serialize import serialize
+
+    return str(serialize({**content, "responses": copy.deepcopy(content["responses"])}, serializer))
 
 
 def _write(file: Path, text: str) -> None:
@@ -343,7 +392,14 @@ class Playing:
 
     def filter_request(self, request: Any) -> Any:
         """Asked by the stub before it refuses a request: here is what was missed."""
-        self.missed = Missed(f"replay miss: {self.tape.nearest(self._ask(request))}")
+        ask = self._ask(request)
+        times = len(self.tape.answers_to(ask))
+        if times:
+            often = "once" if times == 1 else f"{times} times"
+            said = f"{self.tape.file.name} has this request {often}, and the episode asks it once more"
+        else:
+            said = self.tape.nearest(ask)
+        self.missed = Missed(f"replay miss: {said}")
         raise self.missed
 
     def append(self, request: Any, response: Any) -> None:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
 from evalkit.core.requests import FULL_WINDOW, Request, Result
 from evalkit.core.turns import Turn
+from evalkit.models.portal import Portal
 from evalkit.wire.answers import Answer, Dialect, failed
 from evalkit.wire.anthropic_messages import answers as messages
 from evalkit.wire.anthropic_messages import requests as messages_requests
@@ -61,6 +64,8 @@ class SdkModel(ABC):
         self._open: Request | None = None
         #: The provider's names of the models that requests ask for.
         self.names: Mapping[str, str] = {}
+        #: Where an async client is waited for.
+        self.portal: Portal | None = None
 
     def ask(self, request: Request) -> Answer:
         """The model's answer to what a request adds. It never raises for what a network or an API may do."""
@@ -148,11 +153,20 @@ class SdkModel(ABC):
         """Call the SDK."""
 
     def _whole(self, request: Request) -> Answer:
-        return SPOKEN[self.dialect].decode(_plain(self._create(request, stream=False)))
+        answer = self._create(request, stream=False)
+        if self.portal is not None:
+            answer = self.portal.wait(answer)
+        return SPOKEN[self.dialect].decode(_plain(answer))
 
     def _stream(self, request: Request) -> Answer:
-        with self._create(request, stream=True) as stream:
-            return decode_stream(self.dialect, _events(stream))
+        made = self._create(request, stream=True)
+        if self.portal is not None:
+            events, error = self.portal.wait(_gathered(made))
+        else:
+            events, error = _read(made)
+        if error is not None and not any(event.get("type") in _LAST for event in events):
+            raise error
+        return decode_stream(self.dialect, events)
 
     def _poll(self, name: str) -> Answer:
         raise NotImplementedError(f"{self.dialect} has no background answers")
@@ -277,6 +291,22 @@ def _openai(timeout: float) -> Any:
     return openai.OpenAI(base_url="http://127.0.0.1", api_key=NO_KEY, max_retries=0, timeout=timeout)
 
 
+@lru_cache(maxsize=8)
+def _async_anthropic(timeout: float) -> Any:
+    import anthropic
+
+    return anthropic.AsyncAnthropic(
+        base_url="http://127.0.0.1", api_key=NO_KEY, max_retries=0, timeout=timeout
+    )
+
+
+@lru_cache(maxsize=8)
+def _async_openai(timeout: float) -> Any:
+    import openai
+
+    return openai.AsyncOpenAI(base_url="http://127.0.0.1", api_key=NO_KEY, max_retries=0, timeout=timeout)
+
+
 def connect(
     dialect: Dialect,
     url: str,
@@ -289,25 +319,41 @@ def connect(
     api_key: str = NO_KEY,
     http: Any = None,
     names: Mapping[str, str] | None = None,
+    portal: Portal | None = None,
 ) -> SdkModel:
     """A conversation over an SDK with the server at ``url``; ``timeout`` in seconds.
 
     ``background`` asks for background responses, which only the Responses API has. ``http`` is an HTTP client
-    of one's own, such as one that records. ``names`` are the provider's names of the models asked for.
+    of one's own, such as one that records. ``names`` are the provider's names of the models asked for. With a
+    ``portal`` the SDK's async client is used, and ``http`` is an async one.
     """
     own: dict[str, Any] = {"api_key": api_key} if http is None else {"api_key": api_key, "http_client": http}
     model: SdkModel
     if dialect == "anthropic":
-        client = _anthropic(timeout).with_options(base_url=url, **own)
+        made = _anthropic if portal is None else _async_anthropic
+        client = made(timeout).with_options(base_url=_root(url), **own)
         model = MessagesModel(client, opening, streamed=streamed, held=held)
     else:
-        client = _openai(timeout).with_options(base_url=f"{url}/v1", **own)
+        made = _openai if portal is None else _async_openai
+        client = made(timeout).with_options(base_url=_versioned(url), **own)
         if dialect == "responses":
             model = ResponsesModel(client, opening, streamed=streamed, held=held, background=background)
         else:
             model = ChatModel(client, opening, streamed=streamed)
     model.names = names or {}
+    model.portal = portal
     return model
+
+
+def _versioned(url: str) -> str:
+    """Where the OpenAI SDK asks: below ``/v1``, unless a path with a version, or of another API, is given."""
+    url = url.rstrip("/")
+    return url if re.search(r"/(v\d+\w*|openai)(/|$)", urlsplit(url).path) else f"{url}/v1"
+
+
+def _root(url: str) -> str:
+    """Where the Anthropic SDK asks, which adds ``/v1`` itself."""
+    return url.rstrip("/").removesuffix("/v1")
 
 
 def _plain(answer: Any) -> dict[str, Any]:
@@ -316,9 +362,31 @@ def _plain(answer: Any) -> dict[str, Any]:
     return found
 
 
-def _events(stream: Any) -> Iterator[dict[str, Any]]:
-    for event in stream:
-        yield _plain(event)
+#: Events after which nothing is missing, however the connection ends.
+_LAST = frozenset(("message_stop", "response.completed", "response.incomplete", "response.failed"))
+
+
+def _read(made: Any) -> tuple[list[dict[str, Any]], Exception | None]:
+    """The events of a stream, and what it broke with."""
+    events: list[dict[str, Any]] = []
+    try:
+        with made as stream:
+            events.extend(map(_plain, stream))
+    except Exception as error:
+        return events, error
+    return events, None
+
+
+async def _gathered(made: Any) -> tuple[list[dict[str, Any]], Exception | None]:
+    """The same of an async client's."""
+    events: list[dict[str, Any]] = []
+    try:
+        async with await made as stream:
+            async for event in stream:
+                events.append(_plain(event))
+    except Exception as error:
+        return events, error
+    return events, None
 
 
 def _failure(error: Exception, *, streamed: bool) -> Answer:

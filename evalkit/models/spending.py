@@ -1,30 +1,66 @@
-"""A hard limit on what live calls may cost, checked before each call."""
+"""What live calls cost: tokens by kind, prices, and the limit that no call may go over."""
 
 from __future__ import annotations
 
-import threading
 import tomllib
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, TypeAlias
 
 import msgspec
 
+from evalkit.wire.answers import Answer
+
 PRICES = Path(__file__).with_name("prices.toml")
+
+#: Who counted the tokens of a request: the provider, evalkit's own counter where it told no usage, or nobody,
+#: so that the worst case stands.
+Source: TypeAlias = Literal["provider", "counter", "worst case"]
 
 
 class LimitReached(Exception):
     """The next call could go over the spending limit, so it is not made."""
 
 
+class PricesError(ValueError):
+    """A price that is not known, or a file of prices that cannot be read; one line."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """The tokens of one request by what they cost. ``thinking`` is a part of ``output``."""
+
+    input: int = 0
+    cache_read: int = 0
+    cache_written: int = 0
+    output: int = 0
+    thinking: int = 0
+    source: Source = "provider"
+
+    @property
+    def tokens(self) -> int:
+        """All tokens."""
+        return self.input + self.cache_read + self.cache_written + self.output
+
+
 class Price(msgspec.Struct, frozen=True):
-    """US dollars per million tokens, input and output."""
+    """US dollars per million tokens. Without a price of their own, cached ones cost what fresh ones cost."""
 
     input: float
     output: float
+    cache_read: float | None = None
+    cache_written: float | None = None
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
+    def of(self, usage: Usage) -> float:
         """The cost in US dollars."""
-        return (input_tokens * self.input + output_tokens * self.output) / 1_000_000
+        read = self.input if self.cache_read is None else self.cache_read
+        written = self.input if self.cache_written is None else self.cache_written
+        cost = usage.input * self.input + usage.cache_read * read + usage.cache_written * written
+        return (cost + usage.output * self.output) / 1_000_000
+
+    def at_worst(self, input_tokens: int, output_limit: int) -> float:
+        """The most that a request can cost in US dollars."""
+        dearest = max(self.input, self.cache_read or 0.0, self.cache_written or 0.0)
+        return (input_tokens * dearest + output_limit * self.output) / 1_000_000
 
 
 class PriceTable(msgspec.Struct, frozen=True):
@@ -34,57 +70,50 @@ class PriceTable(msgspec.Struct, frozen=True):
     prices: dict[str, Price]
 
 
-@lru_cache(maxsize=1)
-def price_table() -> PriceTable:
-    """The shipped table."""
-    return msgspec.convert(tomllib.loads(PRICES.read_text(encoding="utf-8")), PriceTable)
+@lru_cache(maxsize=4)
+def price_table(file: Path = PRICES) -> PriceTable:
+    """The shipped table, or another file in its form. PricesError where it is none."""
+    try:
+        return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), PriceTable)
+    except (OSError, ValueError, msgspec.ValidationError) as error:
+        raise PricesError(f"{file}: holds no prices: {' '.join(str(error).split())}") from None
 
 
-def price_of(model: str) -> Price | None:
-    """The price of the longest name in the table that a model's name begins with; None where none does."""
-    fitting = [name for name in price_table().prices if model.startswith(name)]
-    return price_table().prices[max(fitting, key=len)] if fitting else None
+def price_of(model: str, file: Path = PRICES) -> Price | None:
+    """The price of the longest name in a table that a model's name begins with; None where none does.
 
-
-class Budget:
-    """What a run may spend, shared by its episodes. ``max_usd`` needs a price; None is no limit.
-
-    A call counts with its worst case (all of its output limit) until its usage is known.
+    A gateway puts its own name before the model's: ``openai/gpt-5`` costs what ``gpt-5`` does.
     """
+    prices = price_table(file).prices
+    for name in (model, model.rpartition("/")[2]):
+        fitting = [known for known in prices if name.startswith(known)]
+        if fitting:
+            return prices[max(fitting, key=len)]
+    return None
 
-    def __init__(
-        self, *, max_usd: float | None = None, max_tokens: int | None = None, price: Price | None = None
-    ) -> None:
-        if max_usd is not None and price is None:
-            raise ValueError("a limit in dollars needs the model's price")
-        self.max_usd = max_usd
-        self.max_tokens = max_tokens
-        self.price = price or Price(0.0, 0.0)
-        self.tokens = 0
-        self.usd = 0.0
-        self._reserved: dict[int, tuple[int, float]] = {}
-        self._lock = threading.Lock()
-        self._calls = 0
 
-    def reserve(self, input_tokens: int, output_limit: int) -> int:
-        """Set a call's worst case aside; its number. LimitReached where the rest is not enough."""
-        with self._lock:
-            tokens = input_tokens + output_limit
-            usd = self.price.of(input_tokens, output_limit)
-            held = self._reserved.values()
-            if self.max_tokens is not None:
-                total = self.tokens + sum(amount for amount, _ in held) + tokens
-                if total > self.max_tokens:
-                    raise LimitReached(f"--max-tokens {self.max_tokens:,}: {self.tokens:,} spent")
-            if self.max_usd is not None and self.usd + sum(cost for _, cost in held) + usd > self.max_usd:
-                raise LimitReached(f"--max-usd {self.max_usd:g}: {self.usd:.4f} spent")
-            self._calls += 1
-            self._reserved[self._calls] = (tokens, usd)
-            return self._calls
+def prices_of(models: tuple[str, ...], file: Path = PRICES) -> dict[str, Price]:
+    """The prices of models. PricesError names one that has none, and the file."""
+    found = {}
+    for model in models:
+        price = price_of(model, file)
+        if price is None:
+            raise PricesError(
+                f"no price for {model!r} in {file}: add it there, name another file by --prices"
+            )
+        found[model] = price
+    return found
 
-    def settle(self, call: int, input_tokens: int, output_tokens: int) -> None:
-        """Note what a call really used."""
-        with self._lock:
-            self._reserved.pop(call, None)
-            self.tokens += input_tokens + output_tokens
-            self.usd += self.price.of(input_tokens, output_tokens)
+
+def usage_of(answer: Answer, asked: int, worst: Usage) -> Usage:
+    """What an answer used. ``asked`` is what the request holds by evalkit's counter.
+
+    One that came without its usage is counted by that counter, one that broke off by its worst case: nobody
+    knows what was made of it by then.
+    """
+    if answer.turn.kind == "failed" and not answer.output_tokens:
+        return worst
+    if not answer.counted:
+        return Usage(asked, output=max(answer.output_tokens, answer.turn.tokens), source="counter")
+    fresh = max(0, answer.input_tokens - answer.cache_read - answer.cache_written)
+    return Usage(fresh, answer.cache_read, answer.cache_written, answer.output_tokens, answer.thinking)

@@ -21,6 +21,7 @@ from evalkit.reports.figures import (
     p_value,
     rate,
 )
+from evalkit.reports.spending import spending_lines
 from evalkit.stats.ranking import UNSURE, standing
 from evalkit.strategies.presets import PRESETS
 
@@ -320,4 +321,6 @@ def caveats(summary: Row) -> list[str]:
         )
     if run["void"]:
         said.append(f"{count(run['void'])} episodes are void (evalkit failed) and out of every base.")
+    if "spending" in summary:
+        said.extend(spending_lines(summary["spending"]))
     return said

@@ -22,6 +22,8 @@ from evalkit.reports.chart_tables import chart_table
 from evalkit.reports.charts import Chart
 from evalkit.reports.figures import RATE_MEANINGS, RATE_NAMES, Row, percent
 from evalkit.reports.scenes import Scene, scenes, wanted_scenes
+from evalkit.reports.spending import HEADS as SPENT_HEADS
+from evalkit.reports.spending import spending_rows
 from evalkit.reports.tables import (
     HEADS,
     causes_table,
@@ -240,6 +242,8 @@ def _render(
         sweeps=sweep_table(summary),
         stops=stops_table(summary),
         voids=voids(store),
+        spent=spending_rows(summary["spending"]) if "spending" in summary else [],
+        spent_heads=SPENT_HEADS,
         meanings={RATE_NAMES[name]: RATE_MEANINGS[name] for name in RATE_NAMES},
         prices=(INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION),
         verifiers=list(_verifiers(store.recipe.strategies)),

@@ -15,6 +15,8 @@ from evalkit.reports.figures import (
     label,
     share,
 )
+from evalkit.reports.spending import HEADS as SPENT_HEADS
+from evalkit.reports.spending import spending_rows
 from evalkit.reports.tables import (
     HEADS,
     Cell,
@@ -48,6 +50,8 @@ def report_markdown(summary: dict[str, Any], created: str = "") -> str:
     if summary["twins"]:
         parts += ["## Twins", _twins(summary["twins"])]
     parts += _more(summary)
+    if "spending" in summary:
+        parts += ["## Spent", _table(list(SPENT_HEADS), spending_rows(summary["spending"]))]
     if run["not_expressible"]:
         lines = [f"- `{name}`: {why}" for name, why in run["not_expressible"].items()]
         parts += ["## Not expressible here", "\n".join(lines)]

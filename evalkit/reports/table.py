@@ -9,6 +9,7 @@ from typing import Any
 
 from evalkit.reports.answer import answer, facts, prevents, show_command
 from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, count, label, levels, number, percent
+from evalkit.reports.spending import spending_lines
 
 #: Columns of rates: (rate, its head in two lines).
 _HEADS = {
@@ -113,6 +114,8 @@ def end_lines(summary: Row, folder: str, notes: Sequence[str]) -> Iterator[str]:
     scenarios = f"{run['scenarios']} scenarios" if run["sampled"] else f"{run['scenarios']} written scenarios"
     said = f"{scenarios}, {run['episodes']:,} episodes, {run['void']} void ({model})"
     yield said if run["sampled"] else f"{said}; k of n scenarios, no estimate of a population"
+    if "spending" in summary:
+        yield from spending_lines(summary["spending"])
     skipped = len(run["not_expressible"])
     if skipped:
         where = f"{folder}/report.md" if folder else "report.md"

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import datetime
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from evalkit.core import thresholds
 from evalkit.core.decisions import Ending
-from evalkit.core.requests import FALLBACK_MODEL, FIRST_MODEL
-from evalkit.core.tasks import Limits, Offered
+from evalkit.core.tasks import Offered
 from evalkit.extras import need
 from evalkit.harnesses.loop import NOTIONS
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.episode import Episode, ending_of, run_episode, score
+from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalkit.harnesses.driver import Watcher
     from evalkit.models.cassettes import Origin, Tape
     from evalkit.models.scripted import Stage
-    from evalkit.models.spending import Budget
+    from evalkit.models.spending import Price
     from evalkit.wire.answers import Dialect
 
 #: Plays one episode and scores it.
@@ -65,6 +65,13 @@ class Medium(msgspec.Struct, frozen=True):
     max_usd: float | None = None
     max_tokens: int | None = None
     probe: int = 0
+    #: A file of prices of one's own.
+    prices: str | None = None
+
+    @property
+    def model_name(self) -> str:
+        """The provider's name of a live model."""
+        return self.model.partition(":")[2]
 
     @property
     def live(self) -> bool:
@@ -102,16 +109,38 @@ def check_medium(medium: Medium) -> None:
         )
     if medium.replay is None:
         variable = PROVIDERS[provider][2]
-        if not os.environ.get(variable):
+        if medium.base_url is None and not os.environ.get(variable):
             raise MediumError(f"--model {medium.model}: {variable} is not set")
         if medium.max_usd is None and medium.max_tokens is None:
             raise MediumError("a live run needs a spending limit: --max-usd or --max-tokens")
-    if medium.max_usd is not None:
-        from evalkit.models.spending import price_of, price_table
+        prices_for(medium)
 
-        if price_of(name) is None:
-            known = ", ".join(price_table().prices)
-            raise MediumError(f"--max-usd: no price for {name!r}; known: {known}; use --max-tokens instead")
+
+def prices_for(medium: Medium, file: Path | None = None) -> dict[str, Price]:
+    """The prices of the models that a live run may ask. MediumError where a limit in dollars lacks one."""
+    from evalkit.models.spending import PRICES, PricesError, price_of, prices_of
+
+    file = file or (Path(medium.prices) if medium.prices else PRICES)
+    names = tuple(dict.fromkeys((medium.model_name, medium.fallback or medium.model_name)))
+    try:
+        if medium.max_usd is not None:
+            return prices_of(names, file)
+        known = {name: price_of(name, file) for name in names}
+        return {name: price for name, price in known.items() if price is not None}
+    except PricesError as error:
+        raise MediumError(f"{error}, or give --max-tokens instead of --max-usd") from None
+
+
+def kept_medium(medium: Medium) -> Medium:
+    """A medium as it may be kept in a run: without the user, password and key in its URL."""
+    if medium.base_url is None:
+        return medium
+    from evalkit.secrets.cleaning import keep_secret
+    from evalkit.secrets.urls import clean_url, credentials_of
+
+    for secret in credentials_of(medium.base_url):
+        keep_secret(secret)
+    return msgspec.structs.replace(medium, base_url=clean_url(medium.base_url))
 
 
 def replay_medium(folder: Path) -> tuple[Medium, Origin]:
@@ -124,25 +153,74 @@ def replay_medium(folder: Path) -> tuple[Medium, Origin]:
         dialect=origin.dialect,
         streamed=origin.streamed,
         replay=str(folder),
+        probe=origin.probe,
     )
     return medium, origin
 
 
+def recorded_scenarios(folder: Path, origin: Origin) -> list[Scenario]:
+    """The scenarios that a folder's recordings are of: from their files, else from the shipped library.
+
+    MediumError names one that is in neither place.
+    """
+    from evalkit.scenarios.suites import load_suites
+
+    found = []
+    for name in origin.scenarios:
+        place, _ = origin.sources.get(name, ("", ""))
+        file = folder / place
+        suite = str(file) if place and file.is_file() else name
+        try:
+            named = [scenario for scenario in load_suites((suite,)) if scenario.name == name]
+        except ScenarioError as error:
+            named = []
+            if suite != name:
+                raise MediumError(str(error)) from None
+        if not named:
+            where = (
+                f"{file} has it no more" if suite != name else f"there is no {file}" if place else "no file"
+            )
+            raise MediumError(f"{folder}: recorded of scenario {name!r}, and {where}; name its file")
+        found.extend(named)
+    return found
+
+
 def note_recording(
-    medium: Medium, scenarios: tuple[str, ...], strategies: tuple[str, ...], seeds: int
+    medium: Medium, scenarios: tuple[Scenario, ...], strategies: tuple[str, ...], seeds: int
 ) -> None:
-    """Note in a folder of cassettes where they come from and what was run, so that it can be run again."""
-    from evalkit.models.cassettes import write_origin
+    """Note in a folder of cassettes where they come from and what was run, so that it can be run again.
+
+    What was recorded there before stays noted. MediumError where that is of another model or dialect.
+    """
+    from evalkit.models.cassettes import INDEX, read_origin, write_origin
 
     if medium.record is None:
         return
+    folder = Path(medium.record)
     dialect, url = medium.dialect, "evalkit's scripted server"
     if medium.live:
         dialect, url, _ = PROVIDERS[medium.model.partition(":")[0]]
         url = medium.base_url or url
-    origin = _origin(msgspec.structs.replace(medium, dialect=dialect), url)
-    origin = msgspec.structs.replace(origin, scenarios=scenarios, strategies=strategies, seeds=seeds)
-    write_origin(Path(medium.record), origin)
+    origin = _origin(msgspec.structs.replace(kept_medium(medium), dialect=dialect), url)
+    names = tuple(scenario.name for scenario in scenarios)
+    sources = {
+        scenario.name: (os.path.relpath(scenario.place, folder), scenario.digest)
+        for scenario in scenarios
+        if os.path.isfile(scenario.place)
+    }
+    if (folder / INDEX).is_file():
+        before = read_origin(folder)
+        for field in ("model", "dialect", "streamed"):
+            was, now = getattr(before, field), getattr(origin, field)
+            if was != now:
+                raise MediumError(f"--record {folder}: holds recordings with {field} {was}, not {now}")
+        names = tuple(dict.fromkeys((*before.scenarios, *names)))
+        strategies = tuple(dict.fromkeys((*before.strategies, *strategies)))
+        seeds, sources = max(before.seeds, seeds), {**before.sources, **sources}
+    origin = msgspec.structs.replace(
+        origin, scenarios=names, strategies=strategies, seeds=seeds, sources=sources, probe=medium.probe
+    )
+    write_origin(folder, origin)
 
 
 def unplayable(medium: Medium, scenario: Scenario, offered: tuple[Offered, ...]) -> str:
@@ -162,7 +240,9 @@ def unplayable(medium: Medium, scenario: Scenario, offered: tuple[Offered, ...])
 def player_of(medium: Medium) -> Play:
     """What plays a cell over a medium, in this process."""
     if medium.live:
-        return _Live(medium)
+        from evalkit.runs.live import Live
+
+        return Live(medium)
     if medium.dialect is None:
         return run_episode
     return _Wire(medium) if medium.replay is None else _Replay(medium)
@@ -173,8 +253,9 @@ def replayer(medium: Medium) -> Recorded | None:
     taped = medium.replay or medium.record
     if not medium.live or taped is None:
         return None
-    again = msgspec.structs.replace(medium, record=None, replay=taped, max_usd=None, max_tokens=None)
-    return _Live(again)
+    from evalkit.runs.live import Live
+
+    return Live(msgspec.structs.replace(medium, record=None, replay=taped, max_usd=None, max_tokens=None))
 
 
 def _origin(medium: Medium, recorded_from: str) -> Origin:
@@ -190,13 +271,17 @@ def _origin(medium: Medium, recorded_from: str) -> Origin:
     )
 
 
-class _OnTape:
-    """What the media with recordings share: the tape of a cell, and a client that goes through it."""
+class OnTape:
+    """What the media with recordings share: the tape of a cell, and a client that goes through it.
+
+    ``secrets`` are never written into a tape.
+    """
 
     def __init__(self, medium: Medium, recorded_from: str, secrets: tuple[str, ...] = ()) -> None:
         self.medium = medium
         self.secrets = secrets
         self._tapes: dict[Path, Tape] = {}
+        self._lock = threading.Lock()
         self.origin = _origin(medium, recorded_from)
         self.dialect: Dialect = medium.dialect  # type: ignore[assignment]
 
@@ -207,12 +292,13 @@ class _OnTape:
         folder = Path(self.medium.record or self.medium.replay or "")
         seed = seed if self.medium.live else arena.seed(seed)
         file = cassette_file(folder, arena.scenario.name, seed)
-        if file not in self._tapes:
-            from evalkit.models.cassettes import Tape
+        with self._lock:
+            if file not in self._tapes:
+                from evalkit.models.cassettes import Tape
 
-            record = self.medium.record is not None
-            self._tapes[file] = Tape(file, record=record, origin=self.origin, secrets=self.secrets)
-        return self._tapes[file]
+                record = self.medium.record is not None
+                self._tapes[file] = Tape(file, record=record, origin=self.origin, secrets=self.secrets)
+            return self._tapes[file]
 
     def client(self, playing: Any) -> Any:
         """An HTTP client whose exchanges go through the tape; in replay it has no network behind it."""
@@ -224,7 +310,7 @@ class _OnTape:
         return httpx2.Client(transport=transport_class()(playing, inner))
 
 
-class _Wire(_OnTape):
+class _Wire(OnTape):
     """The scripted model over a dialect, recorded or not."""
 
     def __init__(self, medium: Medium) -> None:
@@ -253,7 +339,7 @@ class _Wire(_OnTape):
         return episode
 
 
-class _Replay(_OnTape):
+class _Replay(OnTape):
     """Recordings of the scripted model."""
 
     def __init__(self, medium: Medium) -> None:
@@ -283,73 +369,3 @@ class _Replay(_OnTape):
             return drive(mind, remote, watch=watch)
 
         return run_episode(arena, strategy, seed, run=run)
-
-
-class _Live(_OnTape):
-    """A provider's model, recorded, replayed or neither."""
-
-    def __init__(self, medium: Medium) -> None:
-        provider, _, name = medium.model.partition(":")
-        dialect, url, variable = PROVIDERS[provider]
-        key = os.environ.get(variable, "")
-        self.url = medium.base_url or url
-        super().__init__(msgspec.structs.replace(medium, dialect=dialect), self.url, (key,) if key else ())
-        self.name = name
-        self.key = key or "none"
-        self.budget = self._budget()
-
-    def _budget(self) -> Budget:
-        from evalkit.models.spending import Budget, price_of
-
-        if self.medium.replay is not None:
-            return Budget()
-        return Budget(
-            max_usd=self.medium.max_usd, max_tokens=self.medium.max_tokens, price=price_of(self.name)
-        )
-
-    def __call__(
-        self,
-        arena: Arena,
-        strategy: Strategy,
-        seed: int,
-        watch: Watcher | None = None,
-        on_stage: Callable[[Any], None] | None = None,
-    ) -> Episode:
-        """Play an episode; ``watch`` is told of each turn, ``on_stage`` of the stage before the first one."""
-        from evalkit.harnesses.driver import LoopMind, drive
-        from evalkit.harnesses.live import LiveStage
-        from evalkit.harnesses.sdk_driver import opening
-        from evalkit.models.cassettes import Playing
-        from evalkit.models.clients import connect
-        from evalkit.scoring.recorded import RecordedJudge
-
-        medium = self.medium
-        taped = medium.record is not None or medium.replay is not None
-        playing = Playing(self.tape(arena, seed)) if taped else None
-        task = arena.task(seed)
-        model = connect(
-            self.dialect,
-            self.url,
-            opening(task, strategy.offers),
-            streamed=medium.streamed,
-            api_key=self.key,
-            http=self.client(playing) if playing is not None else None,
-            names={FIRST_MODEL: self.name, FALLBACK_MODEL: medium.fallback or self.name},
-        )
-        cap = _cap(arena.scenario.limits)
-        world = arena.world()
-        stage = LiveStage(model, world, task, strategy.offers, self.budget, cap=cap, playing=playing)
-        mind = LoopMind(strategy, task, stage)
-        if on_stage is not None:
-            on_stage(stage)
-        try:
-            ending, note = ending_of(lambda: drive(mind, stage, watch=watch))
-        finally:
-            if playing is not None:
-                playing.tape.save()
-        return score(RecordedJudge(arena.scenario, medium.probe), stage, ending, seed, note)
-
-
-def _cap(limits: Limits) -> int:
-    """evalkit's own cap for live runs, where no ideal harness can say how long it takes."""
-    return max(thresholds.TURN_CAP, 2 * (limits.turns or 0))

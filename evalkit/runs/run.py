@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalkit.runs.chunks import Rows, Work
 from evalkit.runs.engine import Engine, find_engine
 from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import Ranges, Store
+
+if TYPE_CHECKING:
+    from evalkit.runs.live import LiveRun
 
 #: Told how many of how many episodes are finished.
 Progress = Callable[[int, int], None]
@@ -20,11 +24,16 @@ BLOCK = 256
 
 
 def run_plan(
-    plan: Plan, store: Store, workers: int, progress: Progress | None = None, engine: Engine | None = None
+    plan: Plan,
+    store: Store,
+    workers: int,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+    live: LiveRun | None = None,
 ) -> None:
     """Run all cells of a plan that the store does not have yet; without an engine on the local one.
 
-    Foreign harnesses run on this machine, whatever the engine.
+    Foreign harnesses run on this machine, whatever the engine; ``live`` works off what asks a provider.
     """
     finished = store.finished()
     done, total = store.count(), plan.episodes()
@@ -37,9 +46,18 @@ def run_plan(
             progress(done, total)
 
     keep([])
-    work = Work(plan, _missing(plan, finished, foreign=False))
-    for rows in (engine or find_engine("local", workers)).run(plan, work):
-        keep(rows)
+    missing = _missing(plan, finished, foreign=False)
+    if live is not None:
+        found = live.run(missing)
+    else:
+        found = (engine or find_engine("local", workers)).run(plan, Work(plan, missing))
+    try:
+        for rows in found:
+            keep(rows)
+    finally:
+        if live is not None:
+            for row in live.left():
+                keep([row])
     foreign = list(_missing(plan, finished, foreign=True))
     if not foreign:
         return

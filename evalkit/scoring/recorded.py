@@ -29,17 +29,24 @@ class RecordedJudge:
             return "complete"
         if not self.probe or stage.previous.turn is None:
             return "incomplete"
+        if stage.purse is not None:
+            stage.purse.purpose = "probe"
         twin = stage.fork()
         twin.cap = twin.turns + self.probe
-        with suppress(NeverEnds, LimitReached):
-            drive(IdealMind(twin, None), twin, pending=stage.previous.turn)
-        reached = twin.world.holds()
-        twin.world.close()
+        try:
+            with suppress(NeverEnds):
+                drive(IdealMind(twin, None), twin, pending=stage.previous.turn)
+            reached = twin.world.holds()
+        except LimitReached:
+            # Nobody knows: the episode is kept, and out of the base of premature stops.
+            return "incomplete"
+        finally:
+            twin.world.close()
         return "reachable" if reached else f"not_reached_in_{self.probe}"
 
     def completes(self, seed: int, truth: str) -> bool | None:
         """With a probe: whether the work was, or could be, completed; else nobody can say."""
-        return truth in ("complete", "reachable") if self.probe else None
+        return truth in ("complete", "reachable") if self.probe and truth != "incomplete" else None
 
     def accepts(self, seed: int, ending: str, truth: str, honest: bool | None, nudges: int) -> bool:
         """``done/complete``, what the scenario accepts, and without checks a closure by a person."""

@@ -7,6 +7,7 @@ from math import lcm
 from typing import Any, TypeAlias
 
 from evalkit.core.prices import cost
+from evalkit.models.ledger import read_spending
 from evalkit.runs.store import WEIGHT, Store
 from evalkit.scoring.figures import FLAGS, RATES, SIZES
 from evalkit.stats import tally
@@ -38,7 +39,9 @@ def summarize(store: Store) -> dict[str, Any]:
     rows = _rows(store)
     pairs, first = paired_comparisons(store), leads(store, rows)
     _adjust(pairs, first, store)
+    spending = read_spending(store.folder)
     return {
+        **({} if spending is None else {"spending": spending}),
         "schema": SCHEMA,
         "run": {
             "id": recipe.id,

@@ -47,7 +47,9 @@ class Outgoing(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """A provider's answer, read. ``raw`` is what a request sends back for it.
 
-    ``error`` is the provider's own name of an error; ``turn.kind`` is then ``failed``.
+    ``error`` is the provider's own name of an error; ``turn.kind`` is then ``failed``. ``input_tokens`` hold
+    those read from a cache and written to one, ``output_tokens`` the thinking. ``counted``: the provider told
+    its usage.
     """
 
     turn: Turn
@@ -56,6 +58,10 @@ class Answer(msgspec.Struct, frozen=True):
     output_tokens: int = 0
     error: str = ""
     raw: Any = None
+    cache_read: int = 0
+    cache_written: int = 0
+    thinking: int = 0
+    counted: bool = True
 
 
 class BrokenStream(Exception):

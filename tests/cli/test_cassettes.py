@@ -17,8 +17,8 @@ NAME = "migration-reports-at-four-of-six"
 
 def test_list_show_and_check(tmp_path: Path) -> None:
     medium = Medium(dialect="anthropic", record=str(tmp_path / "tapes"))
-    note_recording(medium, (NAME,), ("gate",), 1)
     (scenario,) = load_suites((NAME,))
+    note_recording(medium, (scenario,), ("gate",), 1)
     gate = PRESETS["gate"].strategy
     player_of(medium)(Arena(scenario, gate.offers), gate, 0)
 

@@ -177,7 +177,10 @@ def test_a_custom_strategy_that_raises_harms_no_other(here: Path) -> None:
         "broken = Strategy(done_when=c.when(boom))\n"
     )
     result = call("run", EXAMPLE, "-s", "broken:broken", "-s", "gate", "--out", "r", "--no-charts")
-    assert result.exit_code == 0
+    # A contender that raised in every episode evaluated nothing, which is said and is never green.
+    assert result.exit_code == 1
+    said = "no evaluation: broken:broken failed by itself in its only episode: KeyError: 'gone'"
+    assert said in result.output
     rows = json.loads((here / "r" / "summary.json").read_text())["rows"]
     outcomes = {row["strategy"]: row["outcomes"] for row in rows if row["family"] == "all"}
     assert outcomes["broken:broken"] == {"error/reachable": 1}

@@ -275,7 +275,7 @@ def test_a_live_run_is_shown_from_its_recordings(tmp_path: Path, monkeypatch: py
         medium = Medium(
             model="anthropic:some-model", base_url=url, max_tokens=1_000_000, record=str(tmp_path / "tapes")
         )
-        note_recording(medium, ("a",), ("silence",), 1)
+        note_recording(medium, (loaded,), ("silence",), 1)
         store = played(
             tmp_path / "run", make_plan([loaded], {"made.yaml": text}, ("silence",), 1, None, medium)
         )

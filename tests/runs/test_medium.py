@@ -12,7 +12,7 @@ import yaml
 
 from evalkit.core.tasks import Offered
 from evalkit.models.cassettes import Missed
-from evalkit.models.spending import Budget, LimitReached, Price, price_of, price_table
+from evalkit.models.spending import LimitReached, price_of, price_table
 from evalkit.runs.medium import Medium, MediumError, check_medium, note_recording, player_of, replay_medium
 from evalkit.runs.plan import PlanError, make_plan
 from evalkit.scenarios.loader import load_text
@@ -54,7 +54,7 @@ def test_recorded_and_replayed_like_in_process(
     loaded = scenario(MODEL)
     wanted = {name: flags(play(Medium(), loaded, name)) for name in STRATEGIES}
     record = Medium(dialect=dialect, streamed=streamed, record=str(tmp_path))
-    note_recording(record, (loaded.name,), STRATEGIES, 1)
+    note_recording(record, (loaded,), STRATEGIES, 1)
     assert {name: flags(play(record, loaded, name)) for name in STRATEGIES} == wanted
     replay, origin = replay_medium(tmp_path)
     assert (origin.scripted, origin.strategies, replay.dialect) == (True, STRATEGIES, dialect)
@@ -82,7 +82,7 @@ def test_strategies_share_the_recorded_prefix(tmp_path: Path) -> None:
 def test_a_changed_scenario_is_a_miss_or_stale_and_never_a_result(tmp_path: Path) -> None:
     loaded = scenario(MODEL)
     record = Medium(dialect="anthropic", record=str(tmp_path))
-    note_recording(record, (loaded.name,), STRATEGIES, 1)
+    note_recording(record, (loaded,), STRATEGIES, 1)
     play(record, loaded, "gate")
     replay, _ = replay_medium(tmp_path)
     asked = scenario(MODEL, task={"prompt": "Do every item twice."})
@@ -146,7 +146,7 @@ class TestLive:
     ) -> None:
         loaded = scenario(MODEL)
         live = self.live(loaded, record=str(tmp_path))
-        note_recording(live, (loaded.name,), ("acceptance",), 1)
+        note_recording(live, (loaded,), ("acceptance",), 1)
         wanted = play(live, loaded, "acceptance")
         monkeypatch.delenv("ANTHROPIC_API_KEY")
         replay, origin = replay_medium(tmp_path)
@@ -161,22 +161,11 @@ class TestLive:
             play(self.live(loaded, max_tokens=5_000), loaded, "acceptance")
 
 
-class TestBudget:
-    def test_the_worst_case_counts_until_the_usage_is_known(self) -> None:
-        budget = Budget(max_usd=1.0, price=Price(1.0, 10.0))
-        call = budget.reserve(100_000, 50_000)
-        with pytest.raises(LimitReached):
-            budget.reserve(0, 50_000)
-        budget.settle(call, 100_000, 1_000)
-        assert budget.usd == pytest.approx(0.11)
-        budget.reserve(0, 50_000)
-
-    def test_prices_are_dated_and_found_by_the_longest_name(self) -> None:
-        assert price_table().as_of == "2026-11-30"
-        assert price_of("gpt-5-mini-2026") == price_table().prices["gpt-5-mini"]
-        assert price_of("no-such-model") is None
-        with pytest.raises(ValueError, match="price"):
-            Budget(max_usd=1.0)
+def test_prices_are_dated_and_found_by_the_longest_name() -> None:
+    assert price_table().as_of == "2026-11-30"
+    assert price_of("gpt-5-mini-2026") == price_table().prices["gpt-5-mini"]
+    assert price_of("openai/gpt-5-mini") == price_table().prices["gpt-5-mini"]
+    assert price_of("no-such-model") is None
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,8 @@ PARTIAL = "partial_json"
 def accumulate(stream: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """The message that a stream's events make up; BrokenStream where it has no end or holds an error.
 
+    A stream is complete with its ``message_delta``, which says why the model stopped: all that comes after it
+    is a mark, and the SDKs do without. A connection that breaks before the mark is told by whoever reads it.
     A call's input that is not valid JSON is kept as text under ``partial_json``.
     """
     body: dict[str, Any] = {}
@@ -192,7 +194,6 @@ def accumulate(stream: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             body.update({key: value for key, value in mapped(data.get("delta")).items() if key != "type"})
             usage = {key: value for key, value in mapped(data.get("usage")).items() if value is not None}
             body["usage"] = {**mapped(body.get("usage")), **usage}
-        elif kind == "message_stop":
             ended = True
         elif kind == "error":
             raise BrokenStream("body_error_event", str(mapped(data.get("error")).get("type", "")))
@@ -235,11 +236,20 @@ def decode(body: Mapping[str, Any]) -> Answer:
         category=category if isinstance(category, str) else None,
     )
     usage = mapped(body.get("usage"))
-    spent = sum(
-        number(usage.get(name))
-        for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    read, written = (
+        number(usage.get(name)) for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
     )
-    return Answer(turn, str(body.get("id") or ""), spent, number(usage.get("output_tokens")), raw=raw)
+    return Answer(
+        turn,
+        str(body.get("id") or ""),
+        number(usage.get("input_tokens")) + read + written,
+        number(usage.get("output_tokens")),
+        raw=raw,
+        cache_read=read,
+        cache_written=written,
+        thinking=number(mapped(usage.get("output_tokens_details")).get("thinking_tokens")),
+        counted=bool(number(usage.get("input_tokens")) + read + written),
+    )
 
 
 def _error(body: Mapping[str, Any]) -> Answer:

@@ -182,12 +182,17 @@ def decode(body: Mapping[str, Any]) -> Answer:
     category = CONTENT_FILTER if native == CONTENT_FILTER else None
     turn = make_turn(_blocks(message), stop, native=native, category=category)
     usage = mapped(body.get("usage"))
+    spent, said = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))
     return Answer(
         turn,
         str(body.get("id") or ""),
-        number(usage.get("prompt_tokens")),
-        number(usage.get("completion_tokens")),
+        spent,
+        # Some providers leave the thinking out of the completion, but not out of the total.
+        max(said, number(usage.get("total_tokens")) - spent),
         raw=message,
+        cache_read=number(mapped(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        thinking=number(mapped(usage.get("completion_tokens_details")).get("reasoning_tokens")),
+        counted=bool(spent),
     )
 
 

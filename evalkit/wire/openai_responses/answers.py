@@ -202,6 +202,9 @@ def decode(body: Mapping[str, Any]) -> Answer:
         number(usage.get("output_tokens")),
         str(error.get("code") or error.get("message") or "") if stop == "failed" else "",
         raw,
+        cache_read=number(mapped(usage.get("input_tokens_details")).get("cached_tokens")),
+        thinking=number(mapped(usage.get("output_tokens_details")).get("reasoning_tokens")),
+        counted=bool(number(usage.get("input_tokens"))),
     )
 
 
