@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
-from evalkit.cli import interrupts
+from evalkit.cli import interrupts, terminal
 
 #: In groups, command: (module, one-line help). The help stands here so that ``evalkit --help`` loads nothing.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -64,6 +65,11 @@ class _Lazy(click.Group):
             return None
         command: click.Command = import_module(COMMANDS[name][0]).command
         return command
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        """All that is printed, what click says of wrong words too, steers no terminal."""
+        with terminal.plain():
+            return super().main(*arguments, **options)
 
     def invoke(self, context: click.Context) -> object:
         """Run a command. Ctrl-C is a line; so is a module that a plain install leaves out."""

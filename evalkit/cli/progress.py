@@ -81,7 +81,7 @@ def _bar(total: int, beside: Callable[[], str] | None) -> Iterator[Progress]:
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(file=getattr(sys.stderr, "inner", sys.stderr)), transient=True) as bar:
         task = bar.add_task("episodes", total=total, left="")
         remaining = Remaining()
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from evalkit.core.escaping import for_csv
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import KEPT
 
@@ -24,7 +25,7 @@ def write_episodes(store: Store, file: Path) -> None:
     with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
-        writer.writerows(episode_rows(store))
+        writer.writerows(map(for_csv, row) for row in episode_rows(store))
 
 
 def episode_rows(store: Store) -> Iterator[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
+from evalkit.core.escaping import for_markdown
 from evalkit.reports.gate import CLEAN, REGRESSION, Judgement, Reason
 
 _WORDS = {CLEAN: "clean", REGRESSION: "regression"}
@@ -93,9 +94,5 @@ def step_summary(judgement: Judgement) -> str:
         lines += ["", "| | strategy | scenario | |", "| --- | --- | --- | --- |"]
         for reason in judgement.reasons:
             cells = (reason.level, reason.contender, reason.scenario, reason.message)
-            lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+            lines.append("| " + " | ".join(for_markdown(cell) for cell in cells) + " |")
     return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.escaping import for_terminal
 from evalkit.core.traces import Finding
 from evalkit.harnesses.records import Kept
 from evalkit.scoring.figures import MARKS, Episode
@@ -48,7 +49,7 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
         printed = kept.output.strip().splitlines()
         lines.append(f"printed ({len(printed)} lines), {kept.exit}:")
         lines += [f"   | {short(line)}" for line in printed[-_OUTPUT_LINES:]]
-    return "\n".join(plain(line) for text in lines for line in text.split("\n")) + "\n"
+    return "\n".join(for_terminal(line) for text in lines for line in text.split("\n")) + "\n"
 
 
 def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) -> str:
@@ -92,8 +93,3 @@ def short(text: str, width: int = 160) -> str:
     """A text on one line, cut to ``width``."""
     flat = " ⏎ ".join(text.splitlines()) or "(nothing)"
     return flat if len(flat) <= width else flat[: width - 1] + "…"
-
-
-def plain(line: str) -> str:
-    """A line in which what would steer a terminal is a dot."""
-    return line if line.isprintable() else "".join(letter if letter.isprintable() else "·" for letter in line)

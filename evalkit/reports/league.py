@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from evalkit import __version__
+from evalkit.core.escaping import for_markdown
 from evalkit.runs.plan import cell_name
 from evalkit.runs.store import Store
 
@@ -142,7 +143,7 @@ def _shown(cell: Cell | None) -> str:
         return _CANNOT
     native = cell.native.rpartition(".")[2] or cell.native
     text = f"**{cell.outcome}**" if cell.correct else cell.outcome
-    return f"{text}<br>{native.replace('|', '/')[:40]}" if native else text
+    return f"{text}<br>{for_markdown(native[:40])}" if native else text
 
 
 def _library(league: League) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from evalkit.core.escaping import for_markdown
 from evalkit.reports.answer import answer, caveats, facts, meaning, prevents
 from evalkit.reports.chart_tables import PAIR_HEADS, pair_cells
 from evalkit.reports.figures import (
@@ -53,7 +54,9 @@ def report_markdown(summary: dict[str, Any], created: str = "") -> str:
     if "spending" in summary:
         parts += ["## Spent", _table(list(SPENT_HEADS), spending_rows(summary["spending"]))]
     if run["not_expressible"]:
-        lines = [f"- `{name}`: {why}" for name, why in run["not_expressible"].items()]
+        lines = [
+            f"- `{for_markdown(name)}`: {for_markdown(why)}" for name, why in run["not_expressible"].items()
+        ]
         parts += ["## Not expressible here", "\n".join(lines)]
     meanings = "\n".join(f"- **{RATE_NAMES[name]}**: {RATE_MEANINGS[name]}." for name in RATE_NAMES)
     parts += ["## What the rates mean", meanings]
@@ -105,7 +108,7 @@ def _table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(for_markdown, cells)) + " |"
 
 
 def _pairs(pairs: list[dict[str, Any]]) -> str:

@@ -10,6 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from evalkit.core.escaping import from_csv
 from evalkit.transcripts.answer import Answer
 from evalkit.transcripts.judge import BEYOND, UNKNOWN
 from evalkit.transcripts.outcome import COLUMNS, RECORDED, Outcome
@@ -165,7 +166,7 @@ def read_outcomes(file: Path) -> Iterator[list[Outcome]]:
 def _outcome(row: dict[str, str]) -> Outcome:
     values: dict[str, Any] = {}
     for name in COLUMNS:
-        text: Any = row[name]
+        text: Any = from_csv(row[name])
         if name in RATES:
             text = None if text == "" else text == "1"
         elif name in _WHOLE:

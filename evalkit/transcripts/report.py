@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalkit.core.escaping import for_markdown
 from evalkit.transcripts.answer import HEADS, caption, sentences, table
 from evalkit.transcripts.outcome import RECORDED
 
@@ -94,7 +95,7 @@ def rate(cell: dict[str, Any]) -> str:
 
 
 def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(for_markdown, cells)) + " |"
 
 
 def _lines(head: list[str], rows: list[list[str]]) -> str:

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import msgspec
 
+from evalkit.core.escaping import for_csv
 from evalkit.strategies.strategy import Strategy
 from evalkit.transcripts.claims import ClaimReader, claim_of, words_of
 from evalkit.transcripts.figures import Figures, cells
@@ -72,7 +73,7 @@ class Judgement:
         if rows[0].claim == "done" and recording.steps:
             self.claimed[words_of(recording.steps[-1].turn)] += 1
         self.figures.add(rows)
-        self._writer.writerows(map(cells, rows))
+        self._writer.writerows(map(for_csv, cells(row)) for row in rows)
         return rows
 
     def _named(self, recording: Recording) -> Recording:

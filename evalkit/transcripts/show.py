@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalkit.core.escaping import for_terminal
 from evalkit.core.turns import Call, ServerCall, Text
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.replay import Replay
@@ -50,5 +51,5 @@ def recording_text(recording: Recording) -> str:
 
 def _short(text: str, width: int = 160) -> str:
     flat = " ⏎ ".join(text.split("\n"))
-    flat = "".join(character if character.isprintable() else " " for character in flat).strip()
+    flat = for_terminal(flat).strip()
     return (flat if len(flat) <= width else flat[: width - 1] + "…") or "(nothing)"

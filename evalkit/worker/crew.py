@@ -16,6 +16,7 @@ from types import FrameType
 
 import msgspec
 
+from evalkit.core.escaping import for_terminal
 from evalkit.worker.store import Durability, StoreError, open_store
 from evalkit.worker.worker import LEASE_SECONDS, Heartbeat, Stopping, Worker
 
@@ -94,7 +95,7 @@ def _work_here(duty: Duty, number: int) -> int:
 
 
 def _tell(line: str) -> None:
-    print(f"evalkit: {line}", file=sys.stderr, flush=True)
+    print(for_terminal(f"evalkit: {line}"), file=sys.stderr, flush=True)
 
 
 @contextmanager
