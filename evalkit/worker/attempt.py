@@ -246,16 +246,22 @@ class Attempt:
 
     # Instruments
 
+    def _used(self) -> tuple[int, int]:
+        """Input and output tokens of the answers so far, and of helpers that work within a call."""
+        read, wrote = self._workplace.spent_in_calls()
+        return self._input + read, self._output + wrote
+
     @property
     def tokens(self) -> int:
         """Tokens spent since a person last granted an allowance."""
-        return self._input + self._output - sum(self.record.spent_before)
+        return sum(self._used()) - sum(self.record.spent_before)
 
     @property
     def usd(self) -> float:
         """The same in US dollars."""
+        read, wrote = self._used()
         before = self.record.spent_before
-        return cost(self._input - before[0], self._output - before[1])
+        return cost(read - before[0], wrote - before[1])
 
     @property
     def last_turn(self) -> Turn | None:

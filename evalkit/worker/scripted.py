@@ -60,6 +60,8 @@ class StageWorkplace(Workplace):
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._spent = (0, 0)
+        #: Tokens of the stage that were part of an answer.
+        self._counted = (0, 0)
         self.task = stage.task
         self.model = StageModel(self)
 
@@ -76,10 +78,16 @@ class StageWorkplace(Workplace):
         return self._asked(stage, request)
 
     def _asked(self, stage: Stage, request: Request) -> Answer:
-        before = stage.input_tokens, stage.output_tokens
         turn = stage.ask(request)
-        self._spent = stage.input_tokens - before[0], stage.output_tokens - before[1]
+        if turn.kind in ("failed", "in_progress"):
+            return Answer(turn)
+        self._spent = self.spent_in_calls()
+        self._counted = stage.input_tokens, stage.output_tokens
         return Answer(turn, *self._spent)
+
+    def spent_in_calls(self) -> tuple[int, int]:
+        stage = self._stage
+        return stage.input_tokens - self._counted[0], stage.output_tokens - self._counted[1]
 
     def run(self, call: Call, key: str | None) -> Result:
         return self.stage().run(call, key)
@@ -144,6 +152,7 @@ class FileWorkplace(StageWorkplace):
 
     def _forget(self) -> None:
         self._stage = self._make()
+        self._counted = (0, 0)
         self._seen = 0
         self._turns: list[Turn] = []
         self._echo: int | None = None

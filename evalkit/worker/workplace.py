@@ -78,6 +78,13 @@ class Workplace(ABC):
         """Whether an item, read again, is done."""
         return False
 
+    def spent_in_calls(self) -> tuple[int, int]:
+        """Input and output tokens that helpers within calls have spent since the last answer.
+
+        They are part of the next one.
+        """
+        return 0, 0
+
     @property
     def eventful(self) -> bool:
         """Whether anything may happen from outside while the task is worked on."""
