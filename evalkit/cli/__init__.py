@@ -83,6 +83,11 @@ class _Lazy(click.Group):
             click.echo("\nevalkit: interrupted", err=True)
             interrupts.leave(interrupts.exit_code(error))
             raise click.exceptions.Exit(interrupts.exit_code(error)) from None
+        except BrokenPipeError:
+            # Whoever reads has enough.
+            raise
+        except OSError as error:
+            raise _in_a_line(error) from None
         except ImportError as error:
             raise _told(error, str(context.invoked_subcommand)) from None
 
@@ -91,6 +96,14 @@ class _Lazy(click.Group):
         for group, commands in GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
+
+
+def _in_a_line(error: OSError) -> click.ClickException:
+    """What a disk, a name or the system refuses: which file, and why."""
+    from evalkit.cli.errors import UsageProblem
+
+    place = f"{str(error.filename)[:200]}: " if error.filename is not None else ""
+    return UsageProblem(f"{place}{error.strerror or error}")
 
 
 def _told(error: ImportError, command: str) -> Exception:

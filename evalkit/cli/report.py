@@ -37,14 +37,19 @@ def command(
     """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
     from evalkit.reports.table import print_table
     from evalkit.reports.write import write_report
+    from evalkit.stats.summary import summarize
 
     started, busy = time.perf_counter(), _cpu()
     kinds = ("svg", *(kind for kind, asked in (("png", png), ("pdf", pdf)) if asked))
     with one_line_errors():
         store = open_run(run)
-        summary, notes = write_report(
-            store, charts=charts, transcripts=transcripts, kinds=kinds, single=single_file
-        )
+        try:
+            summary, notes = write_report(
+                store, charts=charts, transcripts=transcripts, kinds=kinds, single=single_file
+            )
+        except OSError as error:
+            print_table(summarize(store), folder=str(store.folder), notes=[])
+            raise UsageProblem(f"{store.folder}: the report cannot be written: {error}") from None
         if otel:
             notes.append(_sent(store))
         episodes = store.count()

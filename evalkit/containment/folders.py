@@ -57,6 +57,7 @@ class Held:
         place = tempfile.gettempdir()
         _sweep_once(place)
         need_room(place)
+        self._owner = os.getpid()
         self._handle, lock = _locked(kind)
         self._lock = Path(lock)
         self.folder = Path(lock.removesuffix(_LOCK))
@@ -75,7 +76,8 @@ class Held:
 
     def close(self) -> None:
         """Remove it."""
-        if self._handle < 0:
+        # A copy of this process that ends has no part in it.
+        if self._handle < 0 or self._owner != os.getpid():
             return
         remove(self.folder)
         # Whoever cleans temporary files may have taken it.

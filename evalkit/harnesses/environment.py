@@ -53,7 +53,10 @@ def cache_folder() -> Path:
     named = os.environ.get(CACHE)
     if named:
         return Path(named).expanduser().resolve() / "harnesses"
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    except RuntimeError:
+        raise ManifestError(f"no home folder is known: name a folder for environments in {CACHE}") from None
     return Path(base) / "evalkit" / "harnesses"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 
@@ -107,7 +109,7 @@ class Store:
             raise RunError(f"{folder}: is no run folder (no {FILE})")
         base = None
         try:
-            base = _connect(file) if write else sqlite3.connect(file)
+            base = _connect(file) if write else sqlite3.connect(address_of(folder), uri=True)
             recipe = _read_recipe(folder, base)
             if write:
                 (found,) = base.execute("pragma quick_check(1)").fetchone()
@@ -212,10 +214,22 @@ def _is_empty(file: Path) -> bool:
 
 
 def _connect(file: Path) -> sqlite3.Connection:
-    base = sqlite3.connect(file, isolation_level=None)
+    base = sqlite3.connect(f"file:{quote(str(file.resolve()))}", isolation_level=None, uri=True)
     base.execute("pragma journal_mode = wal")
     base.execute("pragma synchronous = normal")
     return base
+
+
+def address_of(folder: Path) -> str:
+    """A run's file as SQLite opens it to read: as it stands, where no log can be made beside it."""
+    file = folder / FILE
+    address = f"file:{quote(str(file.resolve()))}"
+    if os.access(folder, os.W_OK):
+        return address
+    log = file.with_name(f"{file.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise RunError(f"{folder}: the run was interrupted, and its folder cannot be written: copy it first")
+    return f"{address}?immutable=1"
 
 
 def row_of(cell: int, scenario: int, contender: int, seed: int, episode: Episode) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.runs.store import FILE, Store
+from evalkit.runs.store import Store, address_of
 from evalkit.stats.compare import Paired, adjusted, paired
 from evalkit.stats.records import COMPARED, Record, contender_names, records, shared
 from evalkit.stats.tally import make_tally
@@ -188,7 +188,7 @@ class _Flips:
 
     def __init__(self, a: Store, b: Store) -> None:
         self.b = b
-        b.base.execute("attach database ? as other", (str(a.folder / FILE),))
+        b.base.execute("attach database ? as other", (address_of(a.folder),))
 
     def of(self, before: int, after: int, scenarios: set[str]) -> list[Flip]:
         """What differs between contender ``before`` of A and ``after`` of B; what got worse comes first."""

@@ -144,3 +144,13 @@ def test_without_room_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.Monke
         need_room(tmp_path / "not" / "there")
     with pytest.raises(NoRoom), held("test"):
         pass
+
+
+def test_a_copy_of_the_process_leaves_it_alone(place: Path) -> None:
+    with held("test") as own:
+        child = os.fork()
+        if child == 0:
+            own.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert own.folder.is_dir()
