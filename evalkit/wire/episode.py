@@ -156,7 +156,9 @@ class Episode:
             self.shortened = False
             joined = msgspec.structs.replace(
                 joined,
-                request=msgspec.structs.replace(joined.request, shortened=True, lost=False, after=None),
+                request=msgspec.structs.replace(
+                    joined.request, shortened=True, again=False, lost=False, after=None
+                ),
             )
         turn, spent = self._turn(joined.request)
         polls = 0

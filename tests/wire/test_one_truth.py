@@ -102,6 +102,14 @@ MOVES: dict[str, list[Any]] = {
         {"user": {"text": "Finish orders.", "closes": True}},
         {"say": "Bye."},
     ],
+    "a full window": [{"work": 1}, {"truncate": "text", "limit": "context_window", "until": "shortened"}],
+    "a full window that says so": [{"fault": {"status": 400, "window": "full"}}, {"work": 1}],
+    "a full window after a nudge": [{"say": "Hm."}, {"fault": {"status": 413, "window": "full"}}],
+    "a fault that stays": [{"work": 1}, {"fault": {"status": 403}}],
+    "two finish calls": [
+        {"turn": [{"finish": {"completed": ["users"]}}, {"finish": {"completed": "all"}}]},
+    ],
+    "a finish that nobody offers": [{"call": "finish_task", "with": {"items_completed": ["users"]}}],
     "compaction": [{"work": 1}, {"compact": True}, {"work": 1}],
     "compaction at a nudge": [{"work": 1}, {"say": "One."}, {"compact": True}, {"work": 1}],
     "approval": [{"say": "May I?", "claim": "blocked"}, {"approve": ["users"]}],
@@ -205,6 +213,41 @@ def test_decisions_about_calls(server: Server, line: tuple[Dialect, bool, bool])
     )
     strategy = PRESETS["acceptance"].strategy
     assert compare(server, loaded, strategy, line, Arena(loaded, strategy.offers))
+
+
+@pytest.mark.parametrize("line", [*LINES, *HELD], ids=str)
+def test_keys_of_the_loop_s_own(server: Server, line: tuple[Dialect, bool, bool]) -> None:
+    again: dict[str, Any] = {"work": ["rent"], "again": True}
+    ledger = {"kind": "ledger", "items": ["rent", "power"]}
+    twice: dict[str, Any] = {"work": ["rent", "power", "rent"], "parallel": True}
+    moves = [
+        {"call": "list_payments"},
+        twice,
+        {"undo": ["rent"]},
+        again,
+        again,
+        {"say": "So.", "claim": "done"},
+    ]
+    loaded = scenario(moves, world=ledger)
+    strategy = PRESETS["gate"].strategy
+    arena = Arena(loaded, strategy.offers)
+    assert run_episode(arena, strategy, 0).outcome == "done/complete"
+    assert compare(server, loaded, strategy, line, arena)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"calls": 3}, {"turns": 3}, {"turns": 3, "per": "query"}, {"tokens": 150, "per": "query"}],
+    ids=str,
+)
+def test_limits_and_later_questions(server: Server, limits: dict[str, Any]) -> None:
+    asks = {"user": {"text": "orders and invoices too", "asks": ["orders", "invoices"]}}
+    done = {"say": "Done.", "claim": "done"}
+    moves = [{"call": "list_items"}, {"work": ["users"]}, done, asks, {"work": "rest"}, done]
+    loaded = scenario(moves, limits=limits)
+    for place, name in enumerate(("silence", "gate", "checklist")):
+        strategy = PRESETS[name].strategy
+        assert compare(server, loaded, strategy, LINES[2 * place], Arena(loaded, strategy.offers))
 
 
 @pytest.mark.parametrize("line", [*LINES, *HELD], ids=str)
