@@ -253,6 +253,27 @@ class Trace:
         about = f", id {id}" if id else ""
         self.found("protocol_faults", f"{RULES_SAID[rule]}{about}, request {self.requests}")
 
+    def began_anew(self) -> None:
+        """The last request begins a conversation anew."""
+        self.amnesia += 1
+        self.found("amnesia", f"request {self.requests} begins a new conversation")
+
+    def went_back(self, number: int, forgotten: int) -> None:
+        """The last request goes on from an earlier turn, as if those after it had not been."""
+        self.rolled_back += forgotten
+        if forgotten:
+            self.found("rolled_back", f"request {self.requests} goes on from turn {number}")
+
+    def branched(self, number: int) -> None:
+        """The last request goes on from a turn that another conversation goes on from at the same time."""
+        self.concurrent_runs += 1
+        self.found("concurrent_runs", f"request {self.requests} goes on from turn {number} too")
+
+    def broke_dialect(self, rule: str) -> None:
+        """The last request broke a rule of one API alone."""
+        self.dialect_faults += 1
+        self.found("dialect_faults", f"{rule}, request {self.requests + 1}")
+
     def invented(self, words: str) -> None:
         """A request has a turn of the assistant that the model never said."""
         self.invented_turns += 1

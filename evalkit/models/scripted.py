@@ -331,7 +331,7 @@ class Stage:
             # A helper's own conversation is none of the task's.
             if not request.beside:
                 if trace is not None:
-                    trace.amnesia += 1
+                    trace.began_anew()
                 if self._restarts:
                     self._go_back(0)
             return
@@ -339,10 +339,11 @@ class Stage:
         forgotten = self._descendants(request.after)
         if trace is not None:
             if request.beside:
-                trace.concurrent_runs += 1
+                trace.branched(request.after)
             else:
-                trace.rolled_back += len(forgotten)
-                trace.amnesia += not request.after
+                trace.went_back(request.after, len(forgotten))
+                if not request.after:
+                    trace.began_anew()
         self._go_back(request.after, forgotten)
 
     @property

@@ -320,7 +320,22 @@ def caveats(summary: Row) -> list[str]:
             "The model is scripted: what it says and does is fixed, so differences are the strategies'."
         )
     if run["void"]:
-        said.append(f"{count(run['void'])} episodes are void (evalkit failed) and out of every base.")
+        said.append(
+            f"{count(run['void'])} episodes are void (evalkit failed) and out of every base: "
+            f"{'; '.join(run['void_reasons'])}."
+        )
+    if run["not_exercised"]:
+        said.append(
+            f"{count(run['not_exercised'])} episodes were not exercised (their event left no evidence that "
+            "it landed) and are out of every base."
+        )
+    for row in at_level(summary, "all"):
+        if row["no_requests"]:
+            above = "" if row["gateable"] else ": above 1 %, so its row is not gateable"
+            said.append(
+                f"{label(row)} made no request at all in {count(row['no_requests'])} of "
+                f"{count(row['episodes'])} episodes{above}."
+            )
     if "spending" in summary:
         said.extend(spending_lines(summary["spending"]))
     return said

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from evalkit.runs.store import Store
 from evalkit.stats.records import contender_names
-
-#: Reasons that are told, at most.
-MOST = 3
+from evalkit.stats.summary import void_reasons
 
 
 def unevaluated(store: Store) -> list[str]:
@@ -20,16 +18,12 @@ def _void(store: Store) -> Iterator[str]:
     ((episodes, void, counted),) = store.rows(
         "select count(*), ifnull(sum(ending = 'void'), 0), ifnull(sum(counted), 0) from episode"
     )
-    if not counted and not void:
+    if void * 100 > episodes:
+        reasons = "; ".join(void_reasons(store))
+        yield f"{void:,} of {episodes:,} episodes are void, above 1 %: {reasons}"
+    elif not counted:
         why = "the run has no episode" if not episodes else "no event landed in any episode"
         yield f"nothing was evaluated: {why}"
-    elif void * 100 > episodes:
-        query = (
-            "select note, count(*), min(cell) from episode where ending = 'void' "
-            "group by note order by count(*) desc, min(cell) limit ?"
-        )
-        reasons = [f"{note} ({times:,} times)" for note, times, _ in store.rows(query, (MOST,))]
-        yield f"{void:,} of {episodes:,} episodes are void, above 1 %: {'; '.join(reasons)}"
 
 
 def _raised_always(store: Store) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalkit.reports.baseline import Baseline
+from evalkit.reports.evaluated import unevaluated
 from evalkit.reports.figures import percent
 from evalkit.reports.rules import LEVELS, Rules
 from evalkit.runs.store import Store
@@ -60,12 +61,7 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
     summary = summarize(store)
     run = summary["run"]
     if not run["gateable"]:
-        why = (
-            f"{run['void']} of {run['episodes']} episodes are void, above 1 %"
-            if run["episodes"] > run["void"]
-            else "nothing was evaluated"
-        )
-        return Judgement((Reason("not gateable", "", "", why),), {})
+        return Judgement(tuple(Reason("not gateable", "", "", why) for why in unevaluated(store)), {})
     mine, because = records(store), first_reasons(store)
     names = rules.strategies or tuple(baseline.contenders)
     reasons: list[Reason] = []
@@ -83,11 +79,13 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
         contender = _Contender(name, mine[name], baseline, digests, rules, because.get(name, {}))
         reasons += contender.reasons()
         reasons += _limits(name, summary, rules)
+        reasons += _silent(name, summary)
         tested += [(name, rate, result) for rate, result in contender.tested()]
         compared[name] = mine[name]
     reasons += _differences(tested, rules)
     if run["void"]:
-        void = f"{run['void']} of {run['episodes']} episodes are void and left out"
+        why = "; ".join(run["void_reasons"])
+        void = f"{run['void']} of {run['episodes']} episodes are void and left out: {why}"
         reasons.append(Reason("note", "", "", void))
     order: dict[str, int] = {"not gateable": 0, "regression": 1, "note": 2}
     return Judgement(tuple(sorted(reasons, key=lambda reason: order[reason.level])), compared)
@@ -247,6 +245,21 @@ def _differences(tested: list[tuple[str, str, Paired]], rules: Rules) -> Iterato
                 f"{what} {'fell' if rate in GOOD else 'rose'} by {100 * worse:.1f} points over "
                 f"{result.scenarios} scenarios ({result.better} up, {result.worse} down; "
                 f"sign-flip p {p:.2g})",
+            )
+
+
+def _silent(name: str, summary: Mapping[str, Any]) -> Iterator[Reason]:
+    """Whether a harness asked the model for nothing, more often than chance: then nothing is known of it."""
+    for row in summary["rows"]:
+        mine = contender_name(row["strategy"], row["harness"]) == name
+        if mine and (row["family"], row["checks"]) == ("all", "all") and row["no_requests"]:
+            level: Level = "note" if row["gateable"] else "not gateable"
+            above = "" if row["gateable"] else ", above 1 %"
+            yield Reason(
+                level,
+                name,
+                "",
+                f"made no request at all in {row['no_requests']} of {row['episodes']} episodes{above}",
             )
 
 

@@ -159,7 +159,10 @@ class Trial:
         ending, note = _ending(finished, self._contract.rules, self._wire.failure)
         episode = score(self._arena, self.stage, ending, self._seed, note)
         if finished.left and unanswered:
-            episode = msgspec.structs.replace(episode, lost_work=True)
+            assert self.stage.trace is not None
+            self.stage.trace.found("lost_work", "calls of the last turn were under way when it was killed")
+            findings = tuple(self.stage.trace.findings)
+            episode = msgspec.structs.replace(episode, lost_work=True, findings=findings)
         seen = told_of(self._wire.seen)
         if finished.left:
             seen["processes left running"] = finished.left

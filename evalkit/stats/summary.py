@@ -49,6 +49,7 @@ def summarize(store: Store) -> dict[str, Any]:
             "episodes": episodes,
             "seeds": recipe.seeds,
             "void": void,
+            "void_reasons": void_reasons(store),
             "not_exercised": unexercised,
             "evalkit": recipe.evalkit,
             "baseline": recipe.baseline,
@@ -86,6 +87,15 @@ def _adjust(pairs: list[Row], first: list[Row], store: Store) -> None:
     adjust([*pairs, *own])
     for lead, pair in twice:
         lead["p_holm"] = pair["p_holm"]
+
+
+def void_reasons(store: Store, most: int = 3) -> list[str]:
+    """What failed in void episodes, the most frequent first: a reason and how often it came."""
+    query = (
+        "select note, count(*), min(cell) from episode where ending = 'void' "
+        "group by note order by count(*) desc, min(cell) limit ?"
+    )
+    return [f"{note} ({times:,} times)" for note, times, _ in store.rows(query, (most,))]
 
 
 def _rows(store: Store) -> list[Row]:
@@ -156,6 +166,7 @@ class _Found:
                 row[f"{name}_interval"] = {"low": spread.low, "high": spread.high, "note": spread.note}
         for name in FLAGS:
             row[name] = total.get(name, 0)
+        row["gateable"] = total.get("no_requests_episodes", 0) * 100 <= episodes
         row["flagged"] = {name: total[f"{name}_episodes"] for name in FLAGS if total.get(f"{name}_episodes")}
         row["pass_k"] = pass_table(_merged(_joined(self.passes, keys)))
         return row

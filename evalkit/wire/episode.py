@@ -99,7 +99,7 @@ class Episode:
             return self._answer(dialect, raw, retried=retried, beside=beside)
         except BadRequest as bad:
             if self.seen.note_refusal(bad, raw) and self.script.trace is not None:
-                self.script.trace.dialect_faults += 1
+                self.script.trace.broke_dialect(bad.rule)
             return refusal(dialect, bad)
         except Exception as error:
             self.failure = error

@@ -218,14 +218,53 @@ class TestNotGateable:
         empty = made_run(tmp_path / "now", recipe([entry("s000")], ["s"]), [])
         found = judge(empty, baseline(tmp_path, [[1]]), Rules())
         assert found.code == 3
-        assert messages(found, "not gateable") == [": nothing was evaluated"]
+        assert messages(found, "not gateable") == [": nothing was evaluated: the run has no episode"]
 
     def test_too_many_void(self, tmp_path: Path) -> None:
         made = recipe([entry("s000"), entry("s001")], ["s"])
         run = made_run(tmp_path / "now", made, [row(0, 0, 0), void_row(1, 1, 0, 0, "died")])
         found = judge(run, baseline(tmp_path, [[1], [1]]), Rules())
         assert found.code == 3
-        assert "1 of 2 episodes are void" in messages(found, "not gateable")[0]
+        assert messages(found, "not gateable") == [
+            ": 1 of 2 episodes are void, above 1 %: died (1 times)",
+        ]
+
+    def test_few_void_are_noted_with_their_reason(self, tmp_path: Path) -> None:
+        made = recipe([entry("s000")], ["s"], seeds=200)
+        rows = [row(n, 0, 0, n) for n in range(199)]
+        run = made_run(tmp_path / "now", made, [*rows, void_row(199, 0, 0, 199, "no room")])
+        found = judge(run, baseline(tmp_path, [[[1] * 199]]), Rules())
+        assert ": 1 of 200 episodes are void and left out: no room (1 times)" in messages(found, "note")
+
+    @pytest.mark.parametrize(("silent", "code"), [(3, 3), (2, 0)])
+    def test_a_harness_that_asked_for_nothing(self, tmp_path: Path, silent: int, code: int) -> None:
+        made = recipe([entry("s000")], ["s"], seeds=200)
+        rows = [row(n, 0, 0, n, no_requests=int(n < silent)) for n in range(200)]
+        run = made_run(tmp_path / "now", made, rows)
+        found = judge(run, baseline(tmp_path, [[[1] * 200]]), Rules())
+        assert found.code == code
+        level: Level = "not gateable" if code else "note"
+        assert any(f"no request at all in {silent} of 200" in m for m in messages(found, level))
+
+    def test_a_flag_may_be_limited(self, tmp_path: Path) -> None:
+        made = recipe([entry("s000")], ["s"], seeds=10)
+        rows = [row(n, 0, 0, n, reworded_results=int(n < 2)) for n in range(10)]
+        run = made_run(tmp_path / "now", made, rows)
+        against = baseline(tmp_path, [[[1] * 10]])
+        assert judge(run, against, Rules(limits={"reworded_results": 0.2})).code == 0
+        found = judge(run, against, Rules(limits={"reworded_results": 0.1}))
+        assert messages(found, "regression") == [
+            ": reworded results is 20 % (2 of 10 episodes), above the limit of 10 %"
+        ]
+
+    def test_what_always_fails_says_why(self, tmp_path: Path) -> None:
+        made = recipe([entry("s000")], ["s"])
+        run = made_run(tmp_path / "now", made, [row(0, 0, 0, correct=0, why="undone: turn 3")])
+        found = judge(run, baseline(tmp_path, [[1]]), Rules())
+        assert (
+            "s000: always fails: done/complete; in the baseline 1 of 1 correct; undone: turn 3"
+            in messages(found, "regression")
+        )
 
     def test_a_strategy_that_is_not_there(self, tmp_path: Path) -> None:
         run = grid(tmp_path / "now", [[1]], strategies=["t"])
