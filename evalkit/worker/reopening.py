@@ -76,7 +76,18 @@ def _granted(state: State | None) -> State | None:
     if state is None:
         return None
     return msgspec.structs.replace(
-        state, turns=0, nudges=0, nudged=0, resends=0, cut_offs=0, refusals=0, faults=0, ran=False, guard=None
+        state,
+        turns=0,
+        nudges=0,
+        nudged=0,
+        resends=0,
+        cut_offs=0,
+        overflows=0,
+        refusals=0,
+        faults=0,
+        calls=0,
+        ran=False,
+        guard=None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from evalkit.core.decisions import Verdict
@@ -95,3 +97,41 @@ def test_a_strategy_that_raises_ends_in_an_error() -> None:
     one = scenario([{"call": "list_items"}, {"work": "rest"}, {"say": "Done.", "claim": "done"}])
     episode = played(one, Strategy(done_when=when(broken)))
     assert (episode.ending, episode.native, episode.note) == ("error", "RuntimeError", "RuntimeError: odd")
+
+
+LIST = {"call": "list_items"}
+DONE = {"say": "All is done.", "claim": "done"}
+FULL = {"truncate": "text", "limit": "context_window", "until": "shortened"}
+ASKS = {"user": {"text": "orders and invoices too", "asks": ["orders", "invoices"]}}
+QUESTIONS = [LIST, {"work": ["users"]}, DONE, ASKS, {"work": "rest"}, DONE]
+
+
+@pytest.mark.parametrize("name", ["silence", "gate", "unattended", "validated_finish"])
+@pytest.mark.parametrize(
+    ("moves", "limits"),
+    [
+        ([LIST, {"work": 1}, FULL, {"work": "rest"}, DONE], {}),
+        ([LIST, {"work": 1}, FULL, FULL, DONE], {}),
+        ([LIST, {"fault": {"status": 400, "window": "full"}}, {"work": "rest"}, DONE], {}),
+        ([LIST, {"say": "Hm."}, {"fault": {"status": 413, "window": "full"}}, {"work": "rest"}, DONE], {}),
+        ([LIST, {"fault": {"status": 403}}], {}),
+        ([LIST, {"work": "rest", "parallel": True}, DONE], {"calls": 3}),
+        (QUESTIONS, {"turns": 3}),
+        (QUESTIONS, {"turns": 3, "per": "query"}),
+        (QUESTIONS, {"tokens": 150, "per": "query"}),
+    ],
+)
+def test_the_worker_obeys_the_same_policies_and_limits(name: str, moves: list[Any], limits: Any) -> None:
+    one = scenario(moves, limits=limits)
+    strategy = PRESETS[name].strategy
+    arena = Arena(one, strategy.offers)
+    assert run_worker_episode(arena, strategy, 0) == run_episode(arena, strategy, 0)
+
+
+@pytest.mark.parametrize("name", ["silence", "gate"])
+def test_a_worker_sets_keys_whatever_its_strategy(name: str) -> None:
+    again = {"work": ["rent"], "again": True}
+    one = scenario(
+        [{"call": "list_payments"}, {"work": 1}, again, DONE], world={"kind": "ledger", "items": ["rent"]}
+    )
+    assert played(one, name).outcome == "done/complete"

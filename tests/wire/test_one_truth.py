@@ -102,10 +102,8 @@ MOVES: dict[str, list[Any]] = {
         {"user": {"text": "Finish orders.", "closes": True}},
         {"say": "Bye."},
     ],
-    "a full window": [{"work": 1}, {"truncate": "text", "limit": "context_window", "until": "shortened"}],
     "a full window that says so": [{"fault": {"status": 400, "window": "full"}}, {"work": 1}],
     "a full window after a nudge": [{"say": "Hm."}, {"fault": {"status": 413, "window": "full"}}],
-    "a fault that stays": [{"work": 1}, {"fault": {"status": 403}}],
     "two finish calls": [
         {"turn": [{"finish": {"completed": ["users"]}}, {"finish": {"completed": "all"}}]},
     ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,3 +103,17 @@ def test_what_asks_again_sends_back_what_the_request_before_did() -> None:
     assert echo_of(Request(), 3, 2) is None
     assert echo_of(Request(turn), 3, 2) == 3
     assert echo_of(Request(turn, again=True), 3, 2) == 2
+
+
+def test_a_state_that_was_kept_before_there_was_more_to_keep_is_read() -> None:
+    kept = dump_state(State(turns=3, touched=(1, 2)))
+    values = json.loads(kept)
+    older = json.dumps(values[: State.__struct_fields__.index("overflows")])
+    assert load_state(older) == State(turns=3, touched=(1, 2))
+    new = State(overflows=1, calls=4, spent=(100, 0.5), undone=(("refund_payment", 1, 2),))
+    assert load_state(dump_state(new)) == new
+
+
+def test_a_request_that_was_shortened_comes_back() -> None:
+    request = Request(shortened=True, limit=10)
+    assert load_request(dump_request(request, None), []) == (request, None)
