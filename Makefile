@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses soak fuzz simulations league lint types bench cassettes lock clean
+.PHONY: setup demo test test-all test-harnesses soak live fuzz simulations league lint types bench cassettes lock clean
 
 setup: .venv/.ready
 
@@ -30,6 +30,11 @@ test-harnesses: setup
 # What takes too long for every change: killed and resumed a hundred times, and the like.
 soak: setup
 	$(BIN)/pytest -m "soak or dask" tests/runs tests/worker
+
+# Live runs against a provider on loopback: killed a hundred times and gone on with, and 200 episodes timed.
+# Writes reports/live/.
+live: setup
+	$(BIN)/python -m tests.live
 
 # atheris, in an environment of its own, FUZZ_SECONDS for each reader of input. Where it cannot be installed
 # Hypothesis looks instead, at more examples than in the tests.
