@@ -10,7 +10,7 @@ import click
 
 from evalkit.containment.workers import WorkerDied
 from evalkit.harnesses.manifest import ManifestError
-from evalkit.models.cassettes import CassetteError
+from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.models.ledger import LedgerError
 from evalkit.runs.engine import EngineError
 from evalkit.runs.medium import MediumError
@@ -26,6 +26,7 @@ _TOLD = (
     EngineError,
     LedgerError,
     ManifestError,
+    Missed,
     MediumError,
     PlanError,
     RunError,

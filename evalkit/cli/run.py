@@ -230,9 +230,11 @@ def _resumed(name: str, *, quiet: bool) -> tuple[Plan, Store]:
     store = Store.open(find_run(name), write=True)
     for change in changes_since(store.recipe):
         click.echo(f"evalkit: note: {change}", err=True)
-    plan = plan_from(store.recipe)
+    plan = plan_from(store.recipe, whole=True)
+    void = store.forget_void()
     if not quiet:
-        click.echo(f"resuming {store.folder}: {store.count()} of {plan.episodes()} episodes are there")
+        again = f", {void} void ones are played again" if void else ""
+        click.echo(f"resuming {store.folder}: {store.count()} of {plan.episodes()} episodes are there{again}")
     return plan, store
 
 

@@ -13,6 +13,7 @@ from evalkit.reports.kept import figures_text
 from evalkit.runs.plan import plan_from
 from evalkit.runs.store import RunError, Store
 from evalkit.scoring.figures import KEPT
+from evalkit.secrets.cleaning import clean_text
 
 
 @click.command()
@@ -48,6 +49,10 @@ def command(run: str, episode: str) -> None:
         click.echo(kept_text(kept, scene.name, len(scene.world.items), episode_figures(found)), nl=False)
         _note_if_changed(found.outcome, outcome)
         return
+    if outcome.startswith("void"):
+        click.echo(f"episode {cell}")
+        click.echo(row, nl=False)
+        return
     medium = store.recipe.medium
     recorded = replayer(medium)
     if medium.live and recorded is None:
@@ -56,7 +61,7 @@ def command(run: str, episode: str) -> None:
         scene, strategy = plan.scenarios[scenario], plan.strategies[contender]
         transcript = replay(scene, strategy, seed, recorded=recorded)
     click.echo(f"episode {cell}")
-    click.echo(transcript_text(transcript), nl=False)
+    click.echo(clean_text(transcript_text(transcript)), nl=False)
     _note_if_changed(transcript.episode.outcome, outcome)
 
 

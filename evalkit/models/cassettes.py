@@ -25,6 +25,7 @@ import msgspec
 
 from evalkit import __version__
 from evalkit.secrets.bodies import clean_body
+from evalkit.secrets.cleaning import clean_text
 
 INDEX = "cassettes.json"
 
@@ -84,6 +85,7 @@ def read_origin(folder: Path) -> Origin:
 
 def cassette_file(folder: Path, scenario: str, seed: int) -> Path:
     """The file of a scenario and seed, whatever the scenario is called."""
+    scenario = clean_text(scenario)
     safe = re.sub(r"[^A-Za-z0-9._-]+", "_", scenario).strip(".") or "scenario"
     if safe != scenario:
         safe += "-" + hashlib.blake2b(scenario.encode(), digest_size=4).hexdigest()

@@ -35,6 +35,7 @@ from evalkit.reports.tables import (
 from evalkit.runs.plan import LOOP, Contender
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import MARKS
+from evalkit.secrets.bodies import clean_json
 from evalkit.stats.records import contender_names
 from evalkit.strategies.presets import PRESETS, Preset
 
@@ -156,8 +157,8 @@ def _write_js(file: Path, text: str) -> None:
 
 
 def _json(value: Any) -> str:
-    """JSON that may stand in a script element or file: no end tag, no line separators."""
-    text = msgspec.json.encode(value).decode()
+    """JSON that may stand in a script element or file: no end tag, no line separators, no secrets."""
+    text = clean_json(msgspec.json.encode(value).decode())
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text

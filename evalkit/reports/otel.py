@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.extras import missing
 from evalkit.runs.store import Store
+from evalkit.secrets.cleaning import clean_value
 from evalkit.stats.records import contender_names
 from evalkit.stats.telemetry import TRUNCATED
 
@@ -162,7 +163,7 @@ class Run:
 
 
 def _filled(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in attributes.items() if value != ""}
+    return {name: clean_value(value) for name, value in attributes.items() if value != ""}
 
 
 def send_run(store: Store, telemetry: Telemetry) -> int:

@@ -15,6 +15,8 @@ from evalkit.reports.html import SINGLE_FILE, TRANSCRIPTS, write_page
 from evalkit.reports.markdown import report_markdown
 from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
+from evalkit.secrets.bodies import clean_json
+from evalkit.secrets.cleaning import clean_text
 from evalkit.stats.records import contender_names
 from evalkit.stats.summary import summarize
 
@@ -25,7 +27,8 @@ LARGE = 100_000
 
 def summary_text(summary: dict[str, Any]) -> str:
     """``summary.json`` as text."""
-    return msgspec.json.format(msgspec.json.encode(summary), indent=1).decode() + "\n"
+    text = clean_json(msgspec.json.encode(summary).decode())
+    return msgspec.json.format(text, indent=1) + "\n"
 
 
 def write_report(
@@ -62,7 +65,9 @@ def _write_rest(
     summary = summarize(store)
     notes = [*_raised(store)]
     (store.folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
-    (store.folder / "report.md").write_text(report_markdown(summary, store.created), encoding="utf-8")
+    (store.folder / "report.md").write_text(
+        clean_text(report_markdown(summary, store.created)), encoding="utf-8"
+    )
     drawn: list[Chart] = []
     workers = default_workers()
     if charts:

@@ -196,12 +196,12 @@ def note_recording(
 
     if medium.record is None:
         return
-    folder = Path(medium.record)
+    folder, medium = Path(medium.record), kept_medium(medium)
     dialect, url = medium.dialect, "evalkit's scripted server"
     if medium.live:
         dialect, url, _ = PROVIDERS[medium.model.partition(":")[0]]
         url = medium.base_url or url
-    origin = _origin(msgspec.structs.replace(kept_medium(medium), dialect=dialect), url)
+    origin = _origin(msgspec.structs.replace(medium, dialect=dialect), url)
     names = tuple(scenario.name for scenario in scenarios)
     sources = {
         scenario.name: (os.path.relpath(scenario.place, folder), scenario.digest)

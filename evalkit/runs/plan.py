@@ -15,6 +15,9 @@ from evalkit.harnesses.manifest import Harness, Heard, ManifestError
 from evalkit.runs.medium import Medium, MediumError, check_medium, unplayable
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.without_secrets import kept_text
+from evalkit.secrets.cleaning import clean_text
+from evalkit.secrets.rules import REDACTED
 from evalkit.strategies.conditions import silence
 from evalkit.strategies.library import StrategyError, find_strategy
 from evalkit.strategies.strategy import Strategy
@@ -159,6 +162,7 @@ def make_plan(
         check_medium(medium)
     except MediumError as error:
         raise PlanError(str(error)) from None
+    scenarios = [_with_clean_name(scenario) for scenario in scenarios]
     if seeds < 1:
         raise PlanError(f"--seeds must be at least 1, got {seeds}")
     named = strategies + harnesses
@@ -200,7 +204,7 @@ def make_plan(
             *(Contender(name) for name in strategies),
             *(Contender(name, name) for name in harnesses),
         ),
-        sources=dict(sources),
+        sources={place: kept_text(place, text) for place, text in sources.items()},
         strategies=prints,
         baseline=baseline or ("silence" if "silence" in strategies else named[0]),
         not_expressible=skipped,
@@ -208,6 +212,12 @@ def make_plan(
         heard=heard,
     )
     return Plan(recipe, playable)
+
+
+def _with_clean_name(scenario: Scenario) -> Scenario:
+    """A scenario whose name may be written anywhere."""
+    name = clean_text(scenario.name)
+    return scenario if name == scenario.name else msgspec.structs.replace(scenario, name=name)
 
 
 def sources_of(scenarios: list[Scenario]) -> dict[str, str]:
@@ -278,12 +288,17 @@ def fingerprint(strategy: Strategy) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(strategy))
 
 
-def plan_from(recipe: Recipe) -> Plan:
-    """The plan of a kept recipe. PlanError where it does not load with this version."""
+def plan_from(recipe: Recipe, *, whole: bool = False) -> Plan:
+    """The plan of a kept recipe. PlanError where it does not load with this version.
+
+    ``whole``: the scenarios with the secrets that are not kept, where their files still have them.
+    """
     by_name: dict[str, Scenario] = {}
     try:
         for place, text in recipe.sources.items():
-            by_name.update({scenario.name: scenario for scenario in load_text(text, place)})
+            now = _text_of(place) if whole and REDACTED in text else None
+            loaded = load_text(now if now is not None and kept_text(place, now) == text else text, place)
+            by_name.update({scenario.name: scenario for scenario in map(_with_clean_name, loaded)})
         scenarios = [by_name[entry.name] for entry in recipe.entries]
         return Plan(recipe, scenarios)
     except (ValueError, KeyError) as error:
@@ -298,7 +313,11 @@ def changes_since(recipe: Recipe) -> list[str]:
     changes = []
     if recipe.evalkit != __version__:
         changes.append(f"the run was made by evalkit {recipe.evalkit}, this is {__version__}")
-    places = [place for place, text in recipe.sources.items() if _text_of(place) not in (text, None)]
+    places = [
+        place
+        for place, text in recipe.sources.items()
+        if (now := _text_of(place)) is not None and now != text and kept_text(place, now) != text
+    ]
     if places:
         named = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
         changes.append(f"changed since: {named}; the run keeps to the scenarios that it was made from")

@@ -138,6 +138,14 @@ class Store:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise StoreLost(f"{self.folder}: cannot be written: {error}") from None
 
+    def forget_void(self) -> int:
+        """Forget the episodes in which evalkit itself failed, so that they are played again; how many."""
+        try:
+            with self.base:
+                return self.base.execute("delete from episode where ending = 'void'").rowcount
+        except sqlite3.DatabaseError as error:
+            raise StoreLost(f"{self.folder}: cannot be written: {error}") from None
+
     def finished(self) -> Ranges:
         """The numbers of the cells that are there, as ranges (first, last) in order."""
         ranges: Ranges = []

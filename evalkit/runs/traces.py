@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evalkit.harnesses.records import Exchange, Kept
+from evalkit.secrets.bodies import clean_json
 
 FOLDER = "traces"
 #: Bytes of a record, unpacked, at most.
@@ -22,10 +23,11 @@ def trace_file(folder: Path, cell: int) -> Path:
 
 
 def keep_trace(folder: Path, cell: int, kept: Kept) -> None:
-    """Keep the record of a foreign episode."""
+    """Keep the record of a foreign episode, without the secrets in it."""
     file = trace_file(folder, cell)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(gzip.compress(msgspec.json.encode(kept), mtime=0))
+    text = clean_json(msgspec.json.encode(kept).decode())
+    file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def read_trace(folder: Path, cell: int) -> Kept | None:

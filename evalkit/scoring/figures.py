@@ -16,6 +16,7 @@ import msgspec
 
 from evalkit.core.decisions import EndingKind
 from evalkit.core.traces import Finding
+from evalkit.secrets.cleaning import clean_text
 
 #: ``rate``: a share, None where the episode is outside of its base. ``flag``: shown where set, added up.
 #: ``size``: averaged. ``count``: added up. ``text``: what is said. ``inner``: not kept.
@@ -188,9 +189,14 @@ SPOILERS = tuple(figure.name for figure in FIGURES if figure.spoils)
 SEEN = tuple(figure.name for figure in FIGURES if figure.seen)
 
 
+#: No secret that is worth the name is as short.
+SHORT = 7
+
+
 def storable(text: str) -> str:
-    """A text without lone surrogates, which JSON may hold and SQLite does not."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    """A text without secrets, and without lone surrogates, which JSON may hold and SQLite does not."""
+    text = text if text.isascii() else text.encode("utf-8", "replace").decode()
+    return clean_text(text) if len(text) > SHORT else text
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -41,6 +41,15 @@ def clean_body(body: bytes | str | None, known: tuple[str, ...] = (), *, canonic
     return text if cleaned == value else _dumps(cleaned)
 
 
+def clean_json(text: str) -> str:
+    """A JSON text without secrets, for what evalkit writes itself; one without any comes back as it is."""
+    if not may_hold_secrets(text):
+        return text
+    value = json.loads(text)
+    cleaned = clean_value(value)
+    return text if cleaned == value else _dumps(cleaned)
+
+
 def _dumps(value: Any, *, canonical: bool = False) -> str:
     return json.dumps(value, sort_keys=canonical, ensure_ascii=False, separators=(",", ":"))
 

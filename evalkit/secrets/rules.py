@@ -165,7 +165,7 @@ _ENV_WORDS = _words(
     "_KEY _TOKEN _SECRET _PASSWORD _PASSWD _PASS _PWD _CREDENTIAL _CREDENTIALS _AUTH _COOKIE _DSN _PAT"
 )
 _ENV = rf"[A-Z][A-Z0-9_]*(?:{'|'.join(_ENV_WORDS)})(?:_[A-Z0-9_]*)?"
-_IS = r"(?:\\*[\"'`])?\s*(?:=>|:=|==?|:)\s*"
+_IS = r"(?:\\*[\"'`])?[ \t]*(?:=>|:=|==?|:)[ \t]*"
 #: A value in quotes at any depth of escapes, else up to where a bare one ends.
 _VALUE = (
     r"(?:(?P<e>\\*)(?P<q>[\"'`])(?P<s>(?:(?!(?<!\\)(?P=e)(?P=q))[^\n]){1,4096})"
