@@ -185,7 +185,7 @@ class Termination:
         except ManifestError as error:
             pytest.fail(str(error), pytrace=False)
         trial = self._trial = self._begin(contract)
-        self.episode, self.kept = trial.finish(runner.run(trial.told, trial.over))
+        self.episode, self.kept = trial.finish(runner.run(trial.told, trial.over, trial.then))
         return self.episode
 
     def verify(self) -> None:

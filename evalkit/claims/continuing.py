@@ -8,8 +8,9 @@ from itertools import pairwise
 from evalkit.claims.bench import UNLIMITED, Bench, completable, premature
 from evalkit.claims.claim import Finding, Number
 from evalkit.core.decisions import Ending
+from evalkit.core.events import Crashed
 from evalkit.harnesses.driver import LoopMind, Watcher, drive
-from evalkit.models.scripted import Crashed, Stage
+from evalkit.models.scripted import Stage
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode

@@ -45,6 +45,10 @@ class Approves(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
+class Crashed(Exception):
+    """The script kills the harness here; what it knew outside of its memory is all that is left of it."""
+
+
 Event: TypeAlias = UserWrites | Compacts | Approves
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalkit.harnesses.command import Deadline, Over
-from evalkit.harnesses.endings import Finished
+from evalkit.harnesses.endings import Finished, Then, is_over
 
 #: Takes the variables of an episode; returns an ending: an object, a native signal, or None for done.
 Function = Callable[[Mapping[str, str]], Any]
@@ -23,7 +23,7 @@ class CallableRunner:
         self._seconds = seconds
         self._stopped = threading.Event()
 
-    def run(self, told: dict[str, str], over: Over) -> Finished:
+    def run(self, told: dict[str, str], over: Over, then: Then = is_over) -> Finished:
         box: list[Finished] = []
         thread = threading.Thread(target=self._call, args=(told, box), daemon=True)
         thread.start()

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
 
 from evalkit.containment.files import NoPlainFile, read_plain
-from evalkit.harnesses.endings import Finished
+from evalkit.harnesses.endings import Finished, Then, is_over
 from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
 from evalkit.harnesses.processes import FLOOD, Group
@@ -22,15 +24,22 @@ _TICK = 0.01
 _LARGEST_ENDING = 1 << 20
 CAP = "evalkit's cap"
 
-#: Whether evalkit's side of the episode is over, so that nothing the harness does can count.
-Over = Callable[[], bool]
+#: Why a program has to end: evalkit's side of the episode is over, so that nothing it does can count, or the
+#: script kills it here.
+Why: TypeAlias = Literal["", "over", "kill"]
+Over = Callable[[], Why]
+#: What a run says of a program that the script has killed.
+KILLED = "killed by the script"
 
 
 class Runner(Protocol):
     """Runs episodes of one harness, one after the other."""
 
-    def run(self, told: dict[str, str], over: Over) -> Finished:
-        """Run one episode; ``told`` are the variables of it. Stopped where :meth:`stop` was called."""
+    def run(self, told: dict[str, str], over: Over, then: Then = is_over) -> Finished:
+        """Run one episode; ``told`` are the variables of it, ``then`` says how it goes on behind an ending.
+
+        Stopped where :meth:`stop` was called.
+        """
 
     def stop(self) -> None:
         """End what is running soon, from another thread."""
@@ -58,7 +67,10 @@ class Deadline:
         if self._stopped.is_set():
             raise Stopped
         now = time.monotonic()
-        if self._grace is None and self._over():
+        why = self._over()
+        if why == "kill":
+            return Finished(problem=KILLED, killed=True)
+        if self._grace is None and why:
             self._grace = now + GRACE_S
         if self._grace is not None and now > self._grace:
             return Finished(problem=CAP, never=True)
@@ -77,10 +89,17 @@ class CommandRunner:
         self._around = Surroundings(harness, environment)
         self._stopped = Event()
 
-    def run(self, told: dict[str, str], over: Over) -> Finished:
+    def run(self, told: dict[str, str], over: Over, then: Then = is_over) -> Finished:
         own = self._around.episode()
+        env = {**self._around.env(), **told, **own}
         try:
-            return self._run({**self._around.env(), **told, **own}, own, over)
+            finished = self._run(env, own, over)
+            while (further := then(finished)) is not None:
+                Path(own["EVALKIT_ENDING_FILE"]).unlink(missing_ok=True)
+                before = finished.output
+                finished = self._run({**env, **further.variables}, own, over)
+                finished = msgspec.structs.replace(finished, output=before + finished.output)
+            return finished
         finally:
             self._around.done(own)
 
@@ -116,7 +135,7 @@ class CommandRunner:
 
 
 def _with(finished: Finished, code: str, output: str, left: int) -> Finished:
-    return Finished(None, finished.problem, finished.never, code, output, left)
+    return Finished(None, finished.problem, finished.never, code, output, left, finished.killed)
 
 
 def read_ending(file: Path) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -20,6 +21,7 @@ class Finished(msgspec.Struct, frozen=True):
 
     ``told`` is the ending it wrote, ``problem`` what evalkit had to end it for, ``exit`` how its process
     ended (``exit:0``, ``signal:SIGKILL``), ``left`` how many of its processes were still running then.
+    ``killed``: it was running, and the script killed it.
     """
 
     told: Any = None
@@ -28,6 +30,32 @@ class Finished(msgspec.Struct, frozen=True):
     exit: str = "exit:0"
     output: str = ""
     left: int = 0
+    killed: bool = False
+
+
+class Further(msgspec.Struct, frozen=True):
+    """How an episode goes on behind an ending or a crash.
+
+    ``message`` is the user's next message. ``restart``: the program is started again in the same folder and
+    told that it resumes; else a resident process gets a further line.
+    """
+
+    message: str | None = None
+    restart: bool = False
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """For a program that is started again."""
+        told = {"EVALKIT_RESUME": "1"}
+        return told if self.message is None else {**told, "EVALKIT_MESSAGE": self.message}
+
+
+#: Told of each ending of a program; how the episode goes on, or None where it is over.
+Then: TypeAlias = Callable[[Finished], "Further | None"]
+
+
+def is_over(finished: Finished) -> None:
+    """The rule of an episode to which nothing happens: its first ending is its last."""
 
 
 def ending_of(finished: Finished, rules: tuple[Rule, ...]) -> tuple[Ending, str]:

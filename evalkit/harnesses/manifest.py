@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -96,6 +96,20 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: dict[str, str] = {}
 
 
+Moment: TypeAlias = Literal["ended", "between_turns", "in_tool", "in_turn"]
+
+
+class Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What may happen to the program from outside, and that it knows what to do then.
+
+    ``user``: the moments at which it takes the user's words: after an ending (``ended``), or while it works.
+    ``crash``: it can be killed and started again in the same folder, and goes on.
+    """
+
+    user: tuple[Moment, ...] = ()
+    crash: bool = False
+
+
 class Heard(msgspec.Struct, frozen=True):
     """What a program without a declared dialect was heard to speak at its first request.
 
@@ -126,6 +140,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     setup: Setup = Setup()
     tools: Tools = Tools()
     offers: Offers = Offers()
+    events: Events = Events()
     side: tuple[Side, ...] = ()
     endings: tuple[Rule, ...] = ()
     variants: dict[str, Variant] = {}

@@ -123,6 +123,10 @@ class Observed(Stage):
                 self.exchanges[-1].results.append({"text": result.text, "error": result.error})
             return result
 
+    def fetch(self) -> str | None:
+        with self.lock:
+            return None if self.closed else super().fetch()
+
     def close(self) -> bool:
         """Wait for what is under way and let nothing more in; whether calls of the last turn were not run."""
         with self.lock:

@@ -6,10 +6,13 @@ import json
 import os
 import select
 import time
+from collections.abc import Mapping
 from threading import Event
 
+import msgspec
+
 from evalkit.harnesses.command import Deadline, Over, parse_ending
-from evalkit.harnesses.endings import Finished
+from evalkit.harnesses.endings import Finished, Then, is_over
 from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
 from evalkit.harnesses.processes import FLOOD, Group
@@ -29,33 +32,41 @@ class ResidentRunner:
         self._group: Group | None = None
         self._read = bytearray()
 
-    def run(self, told: dict[str, str], over: Over) -> Finished:
+    def run(self, told: dict[str, str], over: Over, then: Then = is_over) -> Finished:
         own = self._around.episode()
-        printed = 0
+        job: dict[str, str | bool] = {**told, **own}
+        try:
+            finished = self._line_by_line(job, over)
+            while (further := then(finished)) is not None:
+                if further.restart or self._group is None:
+                    self._end()
+                    line = {**job, "resume": True, **further.variables}
+                else:
+                    line = {"message": further.message or ""}
+                finished = self._line_by_line(line, over)
+            return finished
+        finally:
+            self._around.done(own)
+
+    def _line_by_line(self, job: Mapping[str, str | bool], over: Over) -> Finished:
+        """What the program answers to one line: its process started if there is none."""
         if self._group is None or not self._group.running:
             self._end()
             try:
                 around = self._around
                 self._group = Group(around.command(), around.env(), around.folder, around.folder, piped=True)
             except OSError as error:
-                around.done(own)
                 return Finished(problem=f"cannot be started: {error.strerror}")
         group = self._group
         printed = group.output.total
-        try:
-            deadline = Deadline(self._seconds, over, self._stopped)
-            finished = self._job(group, {**told, **own}, deadline, printed)
-        finally:
-            self._around.done(own)
+        finished = self._job(group, job, Deadline(self._seconds, over, self._stopped), printed)
         if finished.problem or not isinstance(finished.told, dict):
             left = self._end()
             code = group.exit if finished.exit == "running" else finished.exit
-            return Finished(
-                finished.told, finished.problem, finished.never, code, group.output.text(printed), left
-            )
+            return msgspec.structs.replace(finished, exit=code, output=group.output.text(printed), left=left)
         return finished
 
-    def _job(self, group: Group, job: dict[str, str], deadline: Deadline, printed: int) -> Finished:
+    def _job(self, group: Group, job: Mapping[str, str | bool], deadline: Deadline, printed: int) -> Finished:
         stdin = group.process.stdin
         assert stdin is not None
         os.set_blocking(stdin.fileno(), False)
@@ -63,7 +74,7 @@ class ResidentRunner:
         while rest:
             passed = deadline.passed(group.output.total - printed)
             if passed is not None:
-                return Finished(None, passed.problem, passed.never, "running")
+                return msgspec.structs.replace(passed, exit="running")
             try:
                 if select.select([], [stdin], [], _TICK)[1]:
                     rest = rest[os.write(stdin.fileno(), rest) :]
@@ -81,7 +92,7 @@ class ResidentRunner:
             if passed is None and len(self._read) > _LONGEST_LINE:
                 passed = Finished(problem=f"printed a line of more than {_LONGEST_LINE >> 20} MB")
             if passed is not None:
-                return Finished(None, passed.problem, passed.never, "running")
+                return msgspec.structs.replace(passed, exit="running")
 
     def _readable(self, group: Group) -> bool:
         assert group.process.stdout is not None

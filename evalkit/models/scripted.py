@@ -14,6 +14,7 @@ from evalkit.core.decisions import Ending
 from evalkit.core.events import (
     Approves,
     Compacts,
+    Crashed,
     Event,
     UserWrites,
     shown_done,
@@ -101,10 +102,6 @@ class ToolFailed(Exception):
     """A tool of a user's world raised."""
 
 
-class Crashed(Exception):
-    """The script kills the harness here; what it knew outside of its memory is all that is left of it."""
-
-
 class Answered(msgspec.Struct, frozen=True, gc=False):
     """A request that a turn answered: the script after it, the turn, and what it carried.
 
@@ -162,6 +159,13 @@ class Stage:
         #: A crash that is due when so many more calls have run, and whether one is due before a request.
         self._crash_after: int | None = None
         self._crash_answered = False
+        #: Of the crash that is due: milliseconds between its moment and the kill, and whether that moment is
+        #: the delivery of the last turn, where whoever drives can be killed behind it.
+        self.crash_wait = 0
+        self.crash_delivered = False
+        #: The script's next event, looked ahead for: words that can be said while the harness works.
+        self._sayable: Words | None = None
+        self._fetched = False
         self._first = True
         self._idle = 0
         self._serial = 0
@@ -181,6 +185,8 @@ class Stage:
         self._gone = False
         self._answered: list[Answered] = []
         self._met: dict[int, int] = {}
+        #: Where the events stand that are about to happen.
+        self._passed: list[int] = []
         #: Calls that the model may make again without asking for more: a history that held them is gone.
         self._forgotten: dict[str, int] = {}
         #: What happened to the run from outside, with the number of turns it came after.
@@ -208,7 +214,7 @@ class Stage:
                 self._resolved_by(trace, _NOTHING if elsewhere else request)
         if self._late:
             self._land()
-        if self._crash_after is not None:
+        if self._crash_after is not None or self._crash_answered:
             self._crash()
         self._idle += 1
         if self.turns >= self.cap or self._idle > IDLE_CAP:
@@ -229,9 +235,12 @@ class Stage:
         while emitted.event:
             self._meet()
             if emitted.happens is None and self.crashes:
+                self.crash_wait = emitted.about.wait
                 if emitted.about.at != "reply":
                     self._crash()
                 crash_reply = True
+            elif isinstance(emitted.happens, UserWrites):
+                self._put_off(Words(emitted.happens, emitted.about.when))
             if isinstance(emitted.happens, Approves):
                 self.world.approve(emitted.happens.items)
             self.state, emitted = player.advance(self.state, None, seed, shown)
@@ -272,7 +281,9 @@ class Stage:
             self._count(trace, emitted.actions)
         if player.unusual or self.remembers:
             self._noted(turn, emitted, previous.number)
-            if crash_reply:
+            if crash_reply and self.remembers:
+                self.crash_delivered = self._crashed = True
+            elif crash_reply:
                 self._crash()
         return turn
 
@@ -287,6 +298,8 @@ class Stage:
             self._answered.append(Answered(self.state, self.previous, parent, self._met, emitted.actions))
         if self._waiting:
             self._waiting = tuple(words.after_turn() for words in self._waiting)
+        if self.remembers and self.player.eventful:
+            self._look_for_words()
         if self.crashes:
             self._crash_after = emitted.crash_after
             self._foresee_crash(turn)
@@ -452,6 +465,7 @@ class Stage:
             step = self.player.upcoming(self.state, self.task.seed, self._shown)
             if step is not None and isinstance(step[1].about, CrashSpec) and step[1].about.at == "ended":
                 self.state = step[0]
+                self._meet()
                 self._crash()
         state, found, waiting = self._through_events(request, "ending")
         if not any(isinstance(event, UserWrites) for event in found):
@@ -473,6 +487,7 @@ class Stage:
         player, state, seed = self.player, self.state, self.task.seed
         waiting = list(self._waiting)
         found: tuple[Event, ...] = ()
+        passed = self._passed = []
         said = False
         for words in self._waiting:
             if words.fit(moment):
@@ -501,6 +516,7 @@ class Stage:
             if not self._first and not self._gets_past(state, request, with_it):
                 break
             state, found = reached, with_it
+            passed.append(reached.pc)
             if isinstance(event, UserWrites):
                 said = said or event in found
                 if later is not None:
@@ -518,6 +534,10 @@ class Stage:
         return self.player.is_over(state, asked)
 
     def _commit(self, state: PlayerState, found: tuple[Event, ...], waiting: tuple[Words, ...]) -> None:
+        if self.remembers:
+            for pc in self._passed:
+                self._met = {**self._met, pc: self._met.get(pc, 0) + 1}
+            self._passed = []
         for event in found:
             self.happened = (*self.happened, (self.turns, event))
             if isinstance(event, Approves):
@@ -539,6 +559,59 @@ class Stage:
         self.state = msgspec.structs.replace(state, asked=self.world.all)
         self._waiting = waiting
 
+    # Words to a harness that is not asked before its requests
+
+    def _look_for_words(self) -> None:
+        """See whether the script's next event is words that the user can say while the harness works."""
+        self._sayable, self._fetched = None, False
+        step = self.player.upcoming(self.state, self.task.seed, self._shown)
+        event = step[1].happens if step is not None else None
+        if step is not None and isinstance(event, UserWrites) and step[1].about.when != "ended":
+            self._sayable = Words(event, step[1].about.when)
+
+    def _put_off(self, words: Words) -> None:
+        """The script has come to words of the user's: said already, or to be said when it can be."""
+        if self._fetched and self._sayable is not None and self._sayable.event == words.event:
+            self._sayable, self._fetched = None, False
+        elif not self._gone:
+            self._waiting = (*self._waiting, words)
+
+    def fetch(self) -> str | None:
+        """The words that the user says now to a harness at work; None where there are none."""
+        for words in self._waiting:
+            if words.fit("turn"):
+                self._commit(self.state, (words.event,), tuple(w for w in self._waiting if w is not words))
+                return words.event.text
+        words_ahead = self._sayable
+        if words_ahead is None or self._fetched or self._gone or not words_ahead.fit("turn"):
+            return None
+        self._fetched = True
+        self._commit(self.state, (words_ahead.event,), self._waiting)
+        return words_ahead.event.text
+
+    @property
+    def owes_words(self) -> bool:
+        """Whether the answer to the last request is to be held until the user's words were fetched."""
+        return any(words.when == "in_turn" and words.due for words in self._waiting)
+
+    @property
+    def unsaid(self) -> tuple[str, ...]:
+        """Words that the user had for a harness at work, and that it never fetched."""
+        return tuple(words.event.text for words in self._waiting if words.when != "ended")
+
+    @property
+    def crash_answered(self) -> bool:
+        """Whether the harness is to be killed now that the calls of the last turn are answered."""
+        turn = self.previous.turn
+        if not self._crash_answered or turn is None:
+            return False
+        return all(call.id in self.ran or is_own(call.tool, self.offered) for call in turn.calls)
+
+    def killed(self) -> None:
+        """The harness was killed at the moment that was due, and goes on from what it kept."""
+        self._crash_answered = self.crash_delivered = False
+        self._crashed = True
+
     # Crashes and approvals that are seen coming
 
     def _foresee_crash(self, turn: Turn) -> None:
@@ -550,6 +623,7 @@ class Stage:
         if step is None or not isinstance(step[1].about, CrashSpec):
             return
         spec = step[1].about
+        self.crash_wait = spec.wait
         calls = world_calls(turn, self.offered)
         if spec.at == "tool" and calls:
             self._crash_after = 0 if spec.before else 1
@@ -558,6 +632,7 @@ class Stage:
         else:
             return
         self.state = step[0]
+        self._meet()
 
     def _foresee_approval(self) -> None:
         """Decide about the calls of the turn just delivered, where a decision comes right after it."""
@@ -589,6 +664,8 @@ class Stage:
             self._observe(self.trace, turn, call)
         if self._waiting:
             self._waiting = tuple(words.after_call() for words in self._waiting)
+        if self._sayable is not None:
+            self._sayable = self._sayable.after_call()
         arguments = call.arguments if key is None else with_key(call.arguments, key)
         if call.tool == DELEGATE_TOOL:
             helped = self._help(call)

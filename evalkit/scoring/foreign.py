@@ -9,17 +9,21 @@ from typing import Any
 import msgspec
 
 from evalkit.core.decisions import Ending
+from evalkit.core.events import Crashed, UserWrites
+from evalkit.core.requests import Request
 from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, Task
-from evalkit.harnesses.command import CAP, CommandRunner, Runner
-from evalkit.harnesses.endings import Finished, ending_of
+from evalkit.harnesses.command import CAP, CommandRunner, Runner, Why
+from evalkit.harnesses.driver import resumed
+from evalkit.harnesses.endings import Finished, Further, ending_of
 from evalkit.harnesses.environment import Environment, environment_of
-from evalkit.harnesses.manifest import Harness, Heard, Rule
+from evalkit.harnesses.manifest import Events, Harness, Heard, Rule
 from evalkit.harnesses.names import names_of
 from evalkit.harnesses.records import Kept, Observed, Wrong
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.models.scripted import NeverEnds, ToolFailed
 from evalkit.scenarios.loader import load_text
-from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.moves import ApproveMove, CompactMove, CrashMove, UserMove
+from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
 from evalkit.wire.answers import Dialect
@@ -47,6 +51,8 @@ class Contract(msgspec.Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     dialect: Dialect = "anthropic"
     model: str = ""
+    variant: str = ""
+    events: Events = Events()
 
 
 def contract_of(harness: Harness) -> Contract:
@@ -60,6 +66,8 @@ def contract_of(harness: Harness) -> Contract:
         harness.rules,
         harness.dialect,
         harness.manifest.model,
+        harness.variant,
+        harness.manifest.events,
     )
 
 
@@ -74,12 +82,31 @@ def runner_of(
 
 def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     """Why a scenario cannot be played with a harness; None where it can."""
-    if scenario.events:
-        return f"the harness has no notion of: {', '.join(scenario.events)}"
+    lacking = lacks(scenario, harness.manifest.events)
+    if lacking:
+        return f"the harness has no notion of: {', '.join(lacking)}"
     if has_background(scenario) and not harness.manifest.background:
         return "the harness does not ask for background responses"
     offered = (harness.offers.offered,)
     return not_expressible(scenario, harness.dialect, streamed=harness.streamed, offered=offered)
+
+
+def lacks(scenario: Scenario, notions: Events) -> list[str]:
+    """What happens in a scenario that a harness has no notion of."""
+    lacking: dict[str, None] = {}
+    for move in walk(scenario.moves):
+        if isinstance(move, UserMove) and move.user.when not in notions.user:
+            lacking[f"user ({move.user.when})"] = None
+        elif isinstance(move, CrashMove):
+            if not notions.crash:
+                lacking["crash"] = None
+            elif move.spec.at == "waiting":
+                lacking["crash (waiting)"] = None
+        elif isinstance(move, CompactMove):
+            lacking["compact"] = None
+        elif isinstance(move, ApproveMove):
+            lacking["approve"] = None
+    return list(lacking)
 
 
 _PLAIN = """
@@ -135,6 +162,8 @@ class Trial:
         )
         self._token = server.add(self._wire)
         self._began = time.monotonic()
+        self.stage.crashes = contract.events.crash
+        self._landed = self._missed = 0
         self.told = variables(self.stage.task, contract, server.url(self._token))
 
     @property
@@ -142,9 +171,55 @@ class Trial:
         """What the server saw of the harness."""
         return self._wire.seen
 
-    def over(self) -> bool:
-        """Whether evalkit's side has ended it: the cap was reached, or something failed."""
-        return self._wire.failure is not None
+    def over(self) -> Why:
+        """Whether evalkit's side has ended it (its cap, something failed), or the script kills."""
+        kill_at = self._wire.kill_at
+        if kill_at is not None and time.monotonic() >= kill_at:
+            return "kill"
+        return "over" if self._wire.failure is not None else ""
+
+    def then(self, finished: Finished) -> Further | None:
+        """How the episode goes on behind an ending: with the user's next message, or in another process."""
+        wire = self._wire
+        if wire.kill_at is not None:
+            # It is dead, by the script's hand or, a moment before, by its own.
+            self._landed += finished.killed
+            self._missed += not finished.killed
+            wire.died()
+            return Further(restart=True) if finished.killed else None
+        if wire.failure is not None or finished.never or finished.problem:
+            return None
+        ending, _ = ending_of(finished, self._contract.rules)
+        turn = self.stage.previous.turn
+        if turn is None:
+            return None
+        last = Request(limit=self.stage.previous.limit)
+        try:
+            with self.stage.lock:
+                events = self.stage.after(ending, resumed(turn, self.stage, last))
+        except Crashed:
+            self._landed += 1
+            wire.died()
+            return Further(restart=True)
+        said = [event.text for event in events if isinstance(event, UserWrites)]
+        if not said:
+            return None
+        message = "\n".join(said)
+        wire.words.say(message)
+        return Further(message)
+
+    def _life(self) -> None:
+        """What became of the user's words, and whether each event left evidence that it landed."""
+        trace, words = self.stage.trace, self._wire.words
+        assert trace is not None
+        for text in (*words.undelivered, *self.stage.unsaid):
+            trace.undelivered_words += 1
+            trace.found("undelivered_words", text)
+        for text in words.forgotten:
+            trace.forgotten_words += 1
+            trace.found("forgotten_words", text)
+        crashes = any(isinstance(move, CrashMove) for move in walk(self._arena.scenario.moves))
+        trace.not_exercised = self._missed > 0 or (crashes and not self._landed)
 
     def close(self) -> bool:
         """Let nothing more in; whether calls of the last turn were not run."""
@@ -157,6 +232,7 @@ class Trial:
         unanswered = self.close()
         seconds = time.monotonic() - self._began
         ending, note = _ending(finished, self._contract.rules, self._wire.failure)
+        self._life()
         episode = score(self._arena, self.stage, ending, self._seed, note)
         if finished.left and unanswered:
             assert self.stage.trace is not None
@@ -194,7 +270,7 @@ def run_foreign(
     """Run one episode and score it; its record beside it. Raises where evalkit itself failed."""
     trial = Trial(arena, seed, contract, server)
     try:
-        finished = runner.run(trial.told, trial.over)
+        finished = runner.run(trial.told, trial.over, trial.then)
     except BaseException:
         trial.close()
         raise
@@ -228,6 +304,8 @@ def variables(task: Task, contract: Contract, url: str) -> dict[str, str]:
         "EVALKIT_MAX_TOKENS": limits.tokens,
         "EVALKIT_MAX_USD": limits.usd,
         "EVALKIT_KEYWORD": contract.offered.keyword,
+        "EVALKIT_USER_URL": f"{url}/user",
+        "EVALKIT_VARIANT": contract.variant,
     }
     if contract.offered.output:
         told["EVALKIT_OUTPUT_SCHEMA"] = json.dumps(task.output or DEFAULT_OUTPUT)

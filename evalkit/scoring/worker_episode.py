@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evalkit.core.decisions import Ending
+from evalkit.core.events import Crashed
 from evalkit.harnesses.loop import NOTIONS, limits_of
-from evalkit.models.scripted import Crashed, NeverEnds, Stage
+from evalkit.models.scripted import NeverEnds, Stage
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
 from evalkit.strategies.strategy import Strategy

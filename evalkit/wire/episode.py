@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+import time
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from evalkit.core.channels import is_own
+from evalkit.core.events import Crashed
 from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Claim, Finish, Turn
 from evalkit.wire.answers import Dialect, Outgoing, with_ids
@@ -36,9 +39,15 @@ from evalkit.wire.script import Script, call_for
 from evalkit.wire.seen import Seen
 from evalkit.wire.side import Side, count, reply, side_request
 from evalkit.wire.tool_names import ToolNames
+from evalkit.wire.words import Words
 
 RECORDED = "recorded"
 OVER = "The episode is over."
+#: How long an answer is held for the user's words to be fetched, a request for its sender to be dead.
+_FETCHED_S = 2.0
+_DEAD_S = 30.0
+#: Milliseconds for a tool's answer to be written before a kill that is to come behind it.
+_ON_ITS_WAY_MS = 20
 
 _unsayable = lru_cache(maxsize=4096)(unsayable)
 
@@ -71,6 +80,12 @@ class Episode:
         self.failure: Exception | None = None
         #: Whether the reference loop says that the history of its next request is shortened.
         self.shortened = False
+        #: What the user wrote, held against each request.
+        self.words = Words()
+        #: When the script kills the harness; until it is dead, nothing is answered.
+        self.kill_at: float | None = None
+        self._dead = threading.Event()
+        self._fetched = threading.Event()
         self._pending: Pending | None = None
         self._cancelled: set[str] = set()
         self._last: Outgoing | None = None
@@ -95,8 +110,17 @@ class Episode:
         self._body = _digest(raw)
         if self.failure is not None:
             return refusal(dialect, BadRequest("over", OVER))
+        if self.kill_at is not None:
+            return self._unanswered()
         try:
-            return self._answer(dialect, raw, retried=retried, beside=beside)
+            reply = self._answer(dialect, raw, retried=retried, beside=beside)
+            if self.script.owes_words:
+                self._fetched.clear()
+                self._fetched.wait(_FETCHED_S)
+            return reply
+        except Crashed:
+            self._die(self.script.crash_wait)
+            return self._unanswered()
         except BadRequest as bad:
             if self.seen.note_refusal(bad, raw) and self.script.trace is not None:
                 self.script.trace.broke_dialect(bad.rule)
@@ -121,6 +145,7 @@ class Episode:
             joined = msgspec.structs.replace(
                 joined, request=msgspec.structs.replace(joined.request, beside=True)
             )
+        self.words.look(incoming.pieces, held=incoming.continues is not None)
         last = joined.last.wire if joined.last is not None else None
         self._check_continued(dialect, incoming, joined)
         if self.script.trace is not None:
@@ -372,11 +397,47 @@ class Episode:
             return Result("", RECORDED)
         if self.failure is not None:
             return Result("", OVER, True)
+        if self.kill_at is not None:
+            self._unanswered()
+            return Result("", OVER, True)
         try:
-            return self.script.run(*call_for(self.script, tool, arguments))
+            result = self.script.run(*call_for(self.script, tool, arguments))
+            if self.script.crash_answered:
+                self._die(self.script.crash_wait + _ON_ITS_WAY_MS)
+            return result
+        except Crashed:
+            self._die(self.script.crash_wait)
+            self._unanswered()
+            return Result("", OVER, True)
         except Exception as error:
             self.failure = error
             return Result("", OVER, True)
+
+    # The user's words, and the script's kills
+
+    def fetch(self) -> list[str]:
+        """The words that the user says now to a harness at work."""
+        said = self.script.fetch()
+        if said is None:
+            return []
+        self.words.say(said)
+        self._fetched.set()
+        return [said]
+
+    def _die(self, wait_ms: int) -> None:
+        self.kill_at = time.monotonic() + wait_ms / 1000
+
+    def _unanswered(self) -> Reply:
+        """Nothing, until the harness that asked is dead."""
+        self._dead.wait(_DEAD_S)
+        return Reply(cut="before_headers", said="no answer: the harness is killed")
+
+    def died(self) -> None:
+        """The harness is dead; what follows is another process."""
+        self.kill_at = None
+        dead, self._dead = self._dead, threading.Event()
+        self.script.killed()
+        dead.set()
 
     # Delivery
 
@@ -384,6 +445,8 @@ class Episode:
         """The answer that holds this turn was written whole."""
         if turn and turn == self.turns:
             self.memory.delivered = True
+            if self.script.crash_delivered:
+                self._die(self.script.crash_wait)
 
     def lost(self, turn: int) -> None:
         """The client went away without having read the answer that holds this turn."""

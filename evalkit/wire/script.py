@@ -25,6 +25,22 @@ class Script(Protocol):
     begun: Turn | None
     remembers: bool
     summaries: tuple[str, ...]
+    crash_wait: int
+    crash_delivered: bool
+
+    @property
+    def crash_answered(self) -> bool:
+        """Whether the harness is to be killed now that the calls of the last turn are answered."""
+
+    @property
+    def owes_words(self) -> bool:
+        """Whether the answer is to be held until the user's words were fetched."""
+
+    def fetch(self) -> str | None:
+        """The words that the user says now to a harness at work; None where there are none."""
+
+    def killed(self) -> None:
+        """The harness was killed at the moment that was due."""
 
     def ask(self, request: Request) -> Turn:
         """The answer to a request."""

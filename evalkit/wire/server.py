@@ -163,7 +163,11 @@ class Server:
         if entry is None:
             return Answered(json_reply(error_body("chat", 404, "No such episode."), status=404))
         episode = entry.episode
-        if path.startswith("/mcp"):
+        if path == "/user" and request.method == "GET":
+            # Beside the others: a request may wait for the words to be fetched.
+            said = await asyncio.to_thread(episode.fetch)
+            reply = json_reply({"messages": said}, said=f"the user: {len(said)} messages")
+        elif path.startswith("/mcp"):
             reply = await self._mcp.answer(request, token)
         else:
             beside = entry.open > 0

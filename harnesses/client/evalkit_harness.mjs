@@ -20,7 +20,41 @@ export class Job {
     this.openaiUrl = told.OPENAI_BASE_URL;
     this.toolsUrl = told.EVALKIT_TOOLS_URL;
     this.maxTurns = told.EVALKIT_MAX_TURNS ? Number(told.EVALKIT_MAX_TURNS) : undefined;
+    // Whether this process goes on where one was killed, or had ended, and what the user wrote since.
+    this.resumes = told.EVALKIT_RESUME === "1";
+    this.message = told.EVALKIT_MESSAGE;
+    this.userUrl = told.EVALKIT_USER_URL;
     this.calls = [];
+  }
+
+  // End this turn of the conversation; the user's next message, or undefined where there is none.
+  // A resident program waits here. One that is started anew for each message ends here, and finds the message in
+  // job.message when it is started again.
+  async nextMessage(ending) {
+    if (process.env.EVALKIT_RESIDENT !== "1") {
+      writeEnding(shaped(ending));
+      process.exit(0);
+    }
+    writeSync(1, JSON.stringify(shaped(ending)) + "\n");
+    const { value, done } = await lines.next();
+    const told = done ? {} : JSON.parse(value);
+    if ("message" in told) return told.message;
+    ahead.push(done ? undefined : value);
+    return undefined;
+  }
+
+  // What the user has written since it was last asked, while the program works: a list, at once.
+  async messages() {
+    return (await http(this.userUrl)).messages;
+  }
+
+  // The same, waiting: for await (const text of job.words()).
+  async *words(every = 50) {
+    for (;;) {
+      const found = await this.messages();
+      yield* found;
+      if (!found.length) await new Promise((done) => setTimeout(done, every));
+    }
   }
 
   // The tools: objects with name, description and input_schema.
@@ -56,26 +90,40 @@ function find(entry) {
   return find(entry.import ?? entry.node ?? entry.module ?? entry.default);
 }
 
+let lines;
+// A line that was read while a message was waited for: the next job, or nothing where no more come.
+const ahead = [];
+
 export async function serve(run) {
   console.log = console.info = console.error;
   if (process.env.EVALKIT_RESIDENT !== "1") {
-    writeFileSync(process.env.EVALKIT_ENDING_FILE, JSON.stringify(await end(run, process.env)));
+    writeEnding(await end(run, process.env));
     process.exit(0);
   }
-  for await (const line of createInterface({ input: process.stdin })) {
+  lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  for (;;) {
+    const line = ahead.length ? ahead.pop() : (await lines.next()).value;
+    if (line === undefined) return;
     const told = JSON.parse(line);
-    Object.assign(process.env, told);
+    for (const [name, value] of Object.entries(told)) if (typeof value === "string") process.env[name] = value;
     const ending = await end(run, process.env);
     for (const name of Object.keys(told)) delete process.env[name];
-    writeSync(1, JSON.stringify(ending) + "\n");
+    if (!ahead.length) writeSync(1, JSON.stringify(ending) + "\n");
   }
+}
+
+function writeEnding(ending) {
+  writeFileSync(process.env.EVALKIT_ENDING_FILE, JSON.stringify(ending));
+}
+
+function shaped(ending) {
+  if (ending === undefined) return { ending: "done" };
+  return typeof ending === "object" ? ending : { native: String(ending) };
 }
 
 async function end(run, told) {
   try {
-    const ending = await run(new Job(told));
-    if (ending === undefined) return { ending: "done" };
-    return typeof ending === "object" ? ending : { native: String(ending) };
+    return shaped(await run(new Job(told)));
   } catch (error) {
     console.error(error);
     return { native: error.name ?? "Error", error: String(error.message ?? error).slice(0, 500) };

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
 import urllib.error
 import urllib.request
@@ -43,8 +44,12 @@ class Job:
         self.keyword = told.get("EVALKIT_KEYWORD")
         schema = told.get("EVALKIT_OUTPUT_SCHEMA")
         self.output_schema = json.loads(schema) if schema else None
+        #: Whether this process goes on where one was killed, or had ended, and what the user wrote since.
+        self.resumes = told.get("EVALKIT_RESUME") == "1"
+        self.message = told.get("EVALKIT_MESSAGE")
         self.calls = []
         self._tools = None
+        self._user_url = told["EVALKIT_USER_URL"]
 
     @property
     def tools(self):
@@ -60,6 +65,35 @@ class Job:
         result.error = bool(answer["error"])
         self.calls.append((name, arguments, result))
         return result
+
+    def next_message(self, ending=None):
+        """End this turn of the conversation; the user's next message, or None where there is none.
+
+        A resident program waits here. One that is started anew for each message ends here, and finds the
+        message in ``job.message`` when it is started again.
+        """
+        if os.environ.get("EVALKIT_RESIDENT") != "1":
+            _write_ending(_shaped(ending))
+            os._exit(0)
+        _out.write(json.dumps(_shaped(ending)) + "\n")
+        line = sys.stdin.readline()
+        told = json.loads(line) if line else {}
+        if "message" in told:
+            return told["message"]
+        _ahead.append(line)
+        return None
+
+    def messages(self):
+        """What the user has written since it was last asked, while the program works: a list, at once."""
+        return _http(self._user_url)["messages"]
+
+    def words(self, every=0.05):
+        """The same as an iterator that waits."""
+        while True:
+            found = self.messages()
+            yield from found
+            if not found:
+                time.sleep(every)
 
     def functions(self):
         """The tools as Python functions, for frameworks that read signatures and docstrings."""
@@ -78,34 +112,47 @@ class Job:
         return [item for item in listed if item not in touched]
 
 
+_out = None
+#: A line that was read while a message was waited for: the next job, or nothing where no more come.
+_ahead = []
+
+
 def serve(run):
     """Run the job of this process, or in a resident one each job that comes in. ``run(job)`` ends it."""
-    out = os.fdopen(os.dup(1), "w", buffering=1)
+    global _out
+    _out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     if os.environ.get("EVALKIT_RESIDENT") != "1":
-        ending = _end(run, dict(os.environ))
-        with open(os.environ["EVALKIT_ENDING_FILE"], "w") as file:
-            json.dump(ending, file)
+        _write_ending(_end(run, dict(os.environ)))
         return
-    for line in sys.stdin:
-        told = json.loads(line)
+    while line := _ahead.pop() if _ahead else sys.stdin.readline():
+        told = {name: value for name, value in json.loads(line).items() if isinstance(value, str)}
         os.environ.update(told)
         os.chdir(told["EVALKIT_WORKDIR"])
         ending = _end(run, {**os.environ})
         os.chdir("/")
         for name in told:
             os.environ.pop(name, None)
-        out.write(json.dumps(ending) + "\n")
+        if not _ahead:
+            _out.write(json.dumps(ending) + "\n")
+
+
+def _write_ending(ending):
+    with open(os.environ["EVALKIT_ENDING_FILE"], "w") as file:
+        json.dump(ending, file)
 
 
 def _end(run, told):
     try:
-        ending = run(Job(told))
+        return _shaped(run(Job(told)))
     except Exception as error:
         traceback.print_exc()
         kind = type(error)
         native = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
         return {"native": native, "error": str(error)[:500]}
+
+
+def _shaped(ending):
     if isinstance(ending, dict):
         return ending
     return {"ending": "done"} if ending is None else {"native": str(ending)}

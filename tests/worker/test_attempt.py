@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalkit.core.events import Crashed
 from evalkit.core.requests import Result
-from evalkit.models.scripted import Crashed, Stage
+from evalkit.models.scripted import Stage
 from evalkit.scenarios.moves import DelegateMove
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scenarios.suites import load_suites
