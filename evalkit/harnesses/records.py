@@ -157,7 +157,7 @@ class Observed(Stage):
         else:
             said = "nudged" if request.text else "went on"
         rejected = turn is not None and any(
-            call.tool == FINISH_TOOL and result.error
+            call.tool == FINISH_TOOL and self.offered.finish and result.error
             for call, result in zip(turn.calls, request.results, strict=False)
         )
         self._note("rejected the finish" if rejected else said, request.text or "")

@@ -131,6 +131,8 @@ class Stage:
         self.trace = trace
         self.cap = cap
         self.state: PlayerState = player.start
+        #: A call of one that is not offered is answered like that of any unknown tool.
+        self._finish_tool = FINISH_TOOL if player.script.offered.finish else ""
         self.previous = Delivered()
         self.ran: dict[str, Result] = {}
         self.turns = 0
@@ -227,7 +229,7 @@ class Stage:
             self._shown |= self._shows(request)
         moved = None
         if not self._first and player.listens(self.state):
-            moved = stimulus(previous, request, FINISH_TOOL, carried)
+            moved = stimulus(previous, request, self._finish_tool, carried)
         self._first = False
         seed, shown = self.task.seed, self._shown
         self.state, emitted = player.advance(self.state, moved, seed, shown)
@@ -336,7 +338,7 @@ class Stage:
 
     def _stand(self, request: Request) -> None:
         """Put the script where the harness stands, if that is not behind the last turn."""
-        place = stimulus(self.previous, request, FINISH_TOOL).place
+        place = stimulus(self.previous, request, self._finish_tool).place
         trace = self.trace
         if place == "on" or self._compacted:
             return
@@ -530,7 +532,7 @@ class Stage:
         for event in events:
             if isinstance(event, Compacts):
                 carries += self._prompt_tokens + count_tokens(event.summary) - self._history
-        asked = stimulus(self.previous, with_words(request, events), FINISH_TOOL, carries)
+        asked = stimulus(self.previous, with_words(request, events), self._finish_tool, carries)
         return self.player.is_over(state, asked)
 
     def _commit(self, state: PlayerState, found: tuple[Event, ...], waiting: tuple[Words, ...]) -> None:

@@ -322,3 +322,10 @@ def test_a_plain_function_answers_with_a_bool_or_a_verdict(answer: Any) -> None:
     bench = Bench(Strategy(done_when=c.when(lambda view: answer, name="mine")))
     with pytest.raises(TypeError, match="mine must answer with a bool or a Verdict, got"):
         bench.put(say(told=Finish()))
+
+
+def test_the_answer_to_a_finish_that_nobody_offered_is_no_change() -> None:
+    calls = {"call": FINISH_TOOL, "with": {"items_completed": ["users"]}, "until": "changed"}
+    loaded = scenario([LIST, calls, {"work": "rest"}, DONE], limits={"turns": 6})
+    assert play(loaded, "silence").native == "max_turns"
+    assert play(loaded, "validated_finish").outcome == "done/complete"
