@@ -112,7 +112,7 @@ class Arena:
             if turn.kind in ("content", "unknown", "pause"):
                 for call in turn.runnable:
                     run_call(ahead, ahead.task, call)
-        seen.ended(ahead.world.progress(), ahead.world.holds(), "escalated")
+        seen.ended(ahead.world.progress(), ahead.world.holds(), "escalated", ahead.ran)
         ahead.world.close()
         return bool(seen.over_continuation("escalated", "stuck"))
 

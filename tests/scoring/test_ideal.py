@@ -146,6 +146,12 @@ class TestGivingUp:
         # Twelve turns since the decision are none too many, the thirteenth would be.
         assert (run.turns, run.native) == (3 + 12, "nothing would come of it")
 
+    def test_before_it_repeats_itself_too_often(self) -> None:
+        rounds = {"repeat": {"times": 4, "do": [{"wait": {"item": "users", "polls": 4}}]}}
+        run = ideal([LIST, {"repeat": {"times": "forever", "do": [rounds]}}])
+        # The fourth reading finds it done; the fifth is the first that says so.
+        assert (run.outcome, run.turns, run.over_continuation) == ("escalated/stuck", 1 + 4 + 1 + 11, False)
+
     def test_not_where_the_driver_gets_there(self) -> None:
         readings = {"repeat": {"times": 20, "do": [READS]}}
         slow = [LIST, {"work": 1}, {"say": "One is done.", "claim": "partial"}, readings, REST, DONE]
