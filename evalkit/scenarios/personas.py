@@ -146,9 +146,40 @@ def _flaky_network(world: WorldSpec, faults: float, cuts: float) -> Moves:
     return [*moves, _claim()]
 
 
+def _many_questions(world: WorldSpec, slips: float, returns: float, thanks: float, repairs: float) -> Moves:
+    """The items in up to three questions; the model may leave the last item of an answer out."""
+    items = world.items
+    size = -(-len(items) // 3)
+    asked = [items[start : start + size] for start in range(0, len(items), size)]
+    moves: Moves = [_list(world)]
+    for number, names in enumerate(asked):
+        whole = {"work": list(names)}
+        short = [{"work": list(names[:-1])}] if len(names) > 1 else []
+        moves.append({"either": [{"p": slips, "do": short}, {"p": 1 - slips, "do": [whole]}]})
+        last = number + 1 == len(asked)
+        moves.append(_claim("All of it is done." if last else "That is done."))
+        if last:
+            break
+        # What was left out comes up where the user comes back to it.
+        again = [{"user": {"text": f"Is {names[-1]} done too?"}}, _maybe(repairs, {"work": [names[-1]]})]
+        moves.append(_maybe(returns, *again, _claim("It is done now.")))
+        moves.append(_maybe(thanks, {"user": {"text": "Thank you."}}, {"say": "You are welcome."}))
+        following = asked[number + 1]
+        text = f"Now {', '.join(following)}, please."
+        moves.append({"user": {"text": text, "asks": list(following)}})
+    stays = {"say": "It is all done, as I said.", "claim": "done", "until": "never"}
+    moves[-1] = {**moves[-1], "until": "named"}
+    rest = [{"work": list(names[-1:])} for names in asked]
+    moves.append({"either": [{"p": repairs, "do": rest}, {"p": 1 - repairs, "do": [stays]}]})
+    return [*moves, _claim("Now all of it is done.")]
+
+
 def _mixed(world: WorldSpec) -> Moves:
-    """Each episode is one of the other personas, all equally likely, with their defaults."""
-    names = [name for name in PERSONAS if name != "mixed"]
+    """Each episode is one of the other personas, all equally likely, with their defaults.
+
+    Those of one question: what happens from outside needs a harness that has the notion.
+    """
+    names = [name for name in PERSONAS if name not in ("mixed", "many_questions")]
     options: Moves = []
     for name in names:
         moves = persona_moves(name, {}, world)
@@ -215,5 +246,15 @@ PERSONAS: dict[str, Persona] = {
             "cuts": (0.15, "of a cut-off call before an item"),
         },
     ),
+    "many_questions": Persona(
+        _many_questions,
+        "Works for a user who asks for a third of the items at a time, and may leave out the last of them.",
+        {
+            "slips": (0.2, "that an answer leaves its last item out"),
+            "returns": (0.3, "that the user comes back to an answer"),
+            "thanks": (0.2, "of a message that asks for nothing, between two questions"),
+            "repairs": _REPAIRS,
+        },
+    ),
 }  # fmt: skip
-PERSONAS["mixed"] = Persona(_mixed, "A population of all the others, equally likely.", {})
+PERSONAS["mixed"] = Persona(_mixed, "A population of all others of one question, equally likely.", {})

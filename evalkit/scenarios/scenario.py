@@ -7,7 +7,17 @@ from typing import Any, Literal
 import msgspec
 
 from evalkit.core.tasks import NO_CHANNELS, Checks, Limits, Offered, Task
-from evalkit.scenarios.moves import EVENTS, AnyMove, DelegateMove, EitherMove, RepeatMove, TurnMove, verb_of
+from evalkit.scenarios.moves import (
+    EVENTS,
+    AnyMove,
+    ApproveMove,
+    CrashMove,
+    DelegateMove,
+    EitherMove,
+    RepeatMove,
+    TurnMove,
+    verb_of,
+)
 from evalkit.worlds import World, WorldSpec
 
 
@@ -67,9 +77,16 @@ class Scenario(msgspec.Struct, frozen=True):
 
     @property
     def events(self) -> tuple[str, ...]:
-        """The events it needs a harness to have a notion of."""
-        found = {verb_of(move) for move in walk(self.moves)}
-        return tuple(verb for verb in EVENTS if verb in found)
+        """The events it needs a harness to have a notion of; those that wait for a person say so."""
+        every = walk(self.moves)
+        found = {verb_of(move) for move in every}
+        waits = any(isinstance(move, CrashMove) and move.spec.at == "waiting" for move in every)
+        after = any(isinstance(move, ApproveMove) and move.spec.when == "after_restart" for move in every)
+        return (
+            *(verb for verb in EVENTS if verb in found),
+            *(("crash while an approval is open",) if waits else ()),
+            *(("approve after a restart",) if after else ()),
+        )
 
 
 def children(move: AnyMove) -> tuple[tuple[AnyMove, ...], ...]:

@@ -358,3 +358,14 @@ class TestApprovals:
         model = [LISTS, {"work": "rest"}, {"say": "May I?", "claim": "blocked"}, {"approve": ["users"]}]
         stage, _ = staged(scenario(model, world=self.GATED))
         assert stage.world.done == 0b100
+
+
+class TestManyQuestions:
+    def test_a_population_answers_question_by_question(self) -> None:
+        loaded = scenario({"persona": "many_questions", "slips": 0.0, "returns": 0.0, "thanks": 0.0})
+        for strategy in ("silence", "gate"):
+            assert play(loaded, strategy).decisions == (3, 0, 0, 0)
+
+    def test_a_slip_is_a_false_claim_of_its_question(self) -> None:
+        loaded = scenario({"persona": "many_questions", "slips": 1.0, "returns": 0.0, "thanks": 0.0})
+        assert play(loaded, "silence").decisions == (0, 3, 0, 0)
