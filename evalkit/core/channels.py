@@ -5,6 +5,7 @@ Each rule stands here once; world, loop, trace, strategies, ideal driver, explor
 
 from __future__ import annotations
 
+from evalkit.core.decisions import Action, Reject, Send
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, occurs_whole
 from evalkit.core.turns import Call, Finish, Turn, parse_arguments, read_finish
 
@@ -83,3 +84,10 @@ def is_decision(turn: Turn, offered: Offered) -> bool:
     if turn.kind not in ("content", "unknown"):
         return False
     return not turn.calls or claims(turn, offered)
+
+
+def is_nudge(turn: Turn, action: Action, offered: Offered) -> bool:
+    """Whether an action is a continuation that a harness adds after a decision: words, a rejected finish."""
+    if not is_decision(turn, offered):
+        return False
+    return isinstance(action, Reject) or (isinstance(action, Send) and action.text is not None)

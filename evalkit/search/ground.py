@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from evalkit.core.channels import speaks
 from evalkit.core.decisions import Action, Verdict
 from evalkit.core.requests import Request, neutral_faults
 from evalkit.core.tasks import Checks, Task
@@ -186,13 +187,13 @@ class Ground:
         return Played(
             world=self.packed(stage.world),
             ran=ran,
-            cut_off=turn.kind == "cut_off" and any(record.tool is not None for record in ran),
+            cut_off=not speaks(turn) and any(record.tool is not None for record in ran),
             surplus=any(count > self._complete(turn, action) for action, count in effects.items()),
         )
 
     def _complete(self, turn: Turn, action: str) -> int:
         """How many complete calls for a logical action a turn has."""
-        if turn.kind == "cut_off":
+        if not speaks(turn):
             return 0
         tools = self.task.tools
         return sum(

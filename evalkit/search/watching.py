@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evalkit.core.channels import protocol_state
-from evalkit.core.decisions import Action, Reissue, Reject, Resend, Send
+from evalkit.core.channels import is_nudge, protocol_state
+from evalkit.core.decisions import Action, Reissue, Resend, Send
 from evalkit.core.turns import Turn
 from evalkit.harnesses.loop import Loop
 from evalkit.search.properties import NUDGES, STRETCHES, stretch_caps
@@ -45,6 +45,7 @@ class NudgeWatch(Watch):
     def __init__(self, loop: Loop) -> None:
         strategy, task = loop.strategy, loop.task
         self._items = len(task.vocabulary)
+        self._offered = loop.offered
         self._cap, self._budget = strategy.nudges, strategy.nudge_budget
         self._counts = (self._cap or 0) + 2
         self._totals = (self._budget or 0) + 2
@@ -60,7 +61,7 @@ class NudgeWatch(Watch):
             if tool is not None and tool.does and not record.result.error and not acted & record.item:
                 acted |= record.item
                 count = 0
-        if is_nudge(turn, action):
+        if is_nudge(turn, action, self._offered):
             count = 0 if self._cap is None else min(count + 1, self._cap + 1)
             total = 0 if self._budget is None else min(total + 1, self._budget + 1)
         over = (self._cap is not None and count > self._cap) or (
@@ -100,13 +101,6 @@ class StretchWatch(Watch):
 
     def expands(self, memory: int, turn: Turn) -> bool:
         return memory == 0 or _KINDS[memory // self._length] == protocol_state(turn)
-
-
-def is_nudge(turn: Turn, action: Action) -> bool:
-    """Whether an action is a continuation that the harness adds after a decision."""
-    if isinstance(action, Reject):
-        return True
-    return isinstance(action, Send) and action.text is not None and turn.kind in ("content", "unknown")
 
 
 def is_repeat(turn: Turn, action: Action) -> bool:

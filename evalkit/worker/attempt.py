@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
-from evalkit.core.channels import is_decision
-from evalkit.core.decisions import Action, Ending, Reject, Report, RunTools, Send, Verdict
+from evalkit.core.channels import is_decision, is_nudge
+from evalkit.core.decisions import Action, Ending, Report, RunTools, Verdict
 from evalkit.core.events import Event as OutsideEvent
 from evalkit.core.keys import item_of
 from evalkit.core.prices import cost
@@ -308,8 +308,7 @@ class Attempt:
         event = stop_event(turn, self.task.offered, action, verdict, self._clock())
         if event is not None:
             self._events.append(event)
-        said = isinstance(action, Send) and action.text is not None and turn.kind in ("content", "unknown")
-        self._nudged = said or isinstance(action, Reject)
+        self._nudged = is_nudge(turn, action, self.task.offered)
 
     def _checklist(self) -> tuple[Item, ...]:
         memory = dict(zip(self._mind.loop.names, self._mind.state.folds, strict=True))

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from evalkit.core import channels
-from evalkit.core.channels import finish_call, finish_of, is_decision, is_own, skip_told, world_calls
+from evalkit.core.channels import (
+    finish_call,
+    finish_of,
+    is_decision,
+    is_nudge,
+    is_own,
+    skip_told,
+    world_calls,
+)
+from evalkit.core.decisions import Reissue, Reject, Send
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
 from evalkit.core.turns import Call, Finish, StopReason, Text, Turn, make_turn
 
@@ -110,6 +119,16 @@ def test_a_limit_of_calls_counts_the_world_s() -> None:
     batch = turn(call(), finish("a"), call("nobody"), call("do_item", '{"cut', "d"))
     assert world_calls(batch, FINISH) == 2
     assert world_calls(batch, NOTHING) == 3
+
+
+def test_a_nudge_is_added_after_a_decision() -> None:
+    said = turn(Text("So."), stop="end_turn")
+    assert is_nudge(said, Send("Continue."), NOTHING)
+    assert is_nudge(turn(finish("a")), Reject("No."), FINISH)
+    assert not is_nudge(said, Send(), NOTHING)
+    assert not is_nudge(turn(call()), Send("Go on."), NOTHING)
+    assert not is_nudge(turn(Text("So."), stop="max_tokens"), Send("Continue."), NOTHING)
+    assert not is_nudge(said, Reissue("retry"), NOTHING)
 
 
 def test_the_rooms_ask_the_same_function() -> None:
