@@ -15,6 +15,7 @@ from evalkit.cli.interrupts import exit_code
 from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
+from evalkit.harnesses.find import find_harness
 from evalkit.models.spending import LimitReached
 from evalkit.runs.again import WHICH, Which
 from evalkit.runs.again import again as plan_again
@@ -101,6 +102,7 @@ from evalkit.wire.answers import TITLES
 @click.option(
     "--probe", type=click.IntRange(1), help="Turns in which a live run may prove that it was reachable."
 )
+@click.option("--fresh", is_flag=True, help="A process of its own for each episode of a program.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout and nothing else.")
 @click.option("--charts/--no-charts", default=True, help="Draw the charts.")
 @click.option(
@@ -119,6 +121,7 @@ def command(
     out: Path | None,
     resume: str | None,
     again: tuple[Which, str] | None,
+    fresh: bool,
     as_json: bool,
     charts: bool,
     single_file: bool,
@@ -163,7 +166,7 @@ def command(
                 names = with_sweeps({name: find_strategy(name) for name in names})
             set_up_all(tuple(name for name in harnesses if not is_worker(name)))
             scenarios = scenarios if scenarios is not None else load_suites(suites)
-            plan = _planned(scenarios, names, seeds, baseline, kept_medium(medium), harnesses)
+            plan = _planned(scenarios, names, seeds, baseline, kept_medium(medium), harnesses, fresh=fresh)
             notes += _heard(plan)
             note_recording(medium, tuple(plan.scenarios), tuple(plan.recipe.strategies), seeds)
             folder = out or new_folder(REPORTS, _stamp(), plan.recipe.id)
@@ -206,8 +209,12 @@ def _planned(
     baseline: str | None,
     medium: Medium,
     harnesses: tuple[str, ...] = (),
+    *,
+    fresh: bool = False,
 ) -> Plan:
-    plan = make_plan(scenarios, sources_of(scenarios), strategies, seeds, baseline, medium, harnesses)
+    plan = make_plan(
+        scenarios, sources_of(scenarios), strategies, seeds, baseline, medium, harnesses, fresh=fresh
+    )
     if not plan.episodes():
         why = "; ".join(f"{name}: {text}" for name, text in plan.recipe.not_expressible.items())
         raise UsageProblem(f"nothing to run: {why or 'no scenario'}")
@@ -218,6 +225,8 @@ def _heard(plan: Plan) -> list[str]:
     """What programs speak whose manifests do not say so."""
     notes = []
     for name, heard in plan.recipe.heard.items():
+        if find_harness(name).declared:
+            continue
         spoken = f"{TITLES[heard.dialect]}{', streamed' if heard.streamed else ''}"
         if heard.assumed:
             notes.append(f"{name} made no request in a plain task; taken for a client of {spoken}")

@@ -111,14 +111,16 @@ class Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """What a program without a declared dialect was heard to speak at its first request.
+    """What a program whose manifest does not say it was heard to speak at its first request.
 
-    ``assumed``: it made no request, and is taken for a client of this dialect.
+    ``assumed``: it made no request, and is taken for a client of this dialect. ``resident``: it uses
+    evalkit's client, and so can do one task after the other.
     """
 
     dialect: Dialect = "anthropic"
     streamed: bool = False
     assumed: bool = False
+    resident: bool = False
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,7 +134,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run: tuple[str, ...]
     dialect: Dialect | None = None
     streamed: bool = False
-    resident: bool = False
+    resident: bool | None = None
     background: bool = False
     time_limit_s: float = 120.0
     model: str = ""
@@ -187,6 +189,17 @@ class Harness(msgspec.Struct, frozen=True):
     def streamed(self) -> bool:
         """Whether it asks for streams: declared, or heard."""
         return self.manifest.streamed or (self.heard is not None and self.heard.streamed)
+
+    @property
+    def resident(self) -> bool:
+        """Whether one process does many tasks: declared, or heard of a program that uses the client."""
+        declared = self.manifest.resident
+        return bool(self.heard and self.heard.resident) if declared is None else declared
+
+    @property
+    def known(self) -> bool:
+        """Whether nothing has to be heard: its dialect, and whether it is resident."""
+        return self.heard is not None or (self.declared is not None and self.manifest.resident is not None)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

@@ -27,7 +27,8 @@ class ResidentRunner:
 
     def __init__(self, harness: Harness, environment: Environment, seconds: float | None = None) -> None:
         self._seconds = seconds or harness.manifest.time_limit_s
-        self._around = Surroundings(harness, environment)
+        self._around = Surroundings(harness, environment, resident=True)
+        self._distrusted = False
         self._stopped = Event()
         self._group: Group | None = None
         self._read = bytearray()
@@ -47,6 +48,18 @@ class ResidentRunner:
             return finished
         finally:
             self._around.done(own)
+            if self._distrusted:
+                self._end()
+
+    @property
+    def trusted(self) -> bool:
+        """Whether one process does many tasks."""
+        return not self._distrusted
+
+    def distrust(self) -> None:
+        """It has carried something from one task to the next: from now on each task has a new process."""
+        self._distrusted = True
+        self._end()
 
     def _line_by_line(self, job: Mapping[str, str | bool], over: Over) -> Finished:
         """What the program answers to one line: its process started if there is none."""

@@ -24,7 +24,8 @@ class Surroundings:
     NoRoom where the disk of temporary files is full.
     """
 
-    def __init__(self, harness: Harness, environment: Environment) -> None:
+    def __init__(self, harness: Harness, environment: Environment, *, resident: bool = False) -> None:
+        self.resident = resident
         self.harness = harness
         self.environment = environment
         self._held = Held("harness")
@@ -53,7 +54,7 @@ class Surroundings:
             LANG="C.UTF-8",
             PYTHONPATH=str(CLIENT),
             PYTHONUNBUFFERED="1",
-            EVALKIT_RESIDENT="1" if self.harness.manifest.resident else "0",
+            EVALKIT_RESIDENT="1" if self.resident else "0",
             PYTHONDONTWRITEBYTECODE="1",
             NO_PROXY="*",
             no_proxy="*",

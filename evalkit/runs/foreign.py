@@ -104,7 +104,7 @@ class _Crew:
                 place = (span.cell + offset, span.scenario, span.contender, span.first_seed + offset)
                 if runner is None:
                     try:
-                        runner = runner_of(self.harness, self.environment)
+                        runner = runner_of(self.harness, self.environment, fresh=self.plan.recipe.fresh)
                     except (NoRoom, OSError) as error:
                         self._finished.put(void_row(*place, f"{type(error).__name__}: {error}"))
                         continue

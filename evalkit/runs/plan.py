@@ -75,7 +75,8 @@ class Recipe(msgspec.Struct, frozen=True):
     """A plan as it is kept in the run folder: enough to run it again anywhere.
 
     ``sources`` are the YAML texts by place. ``strategies`` are fingerprints by name, so that a changed one
-    is noticed. ``heard`` is what harnesses speak whose manifests do not say so.
+    is noticed. ``heard`` is what harnesses speak whose manifests do not say so; ``fresh`` gives each of their
+    episodes a process of its own.
     """
 
     evalkit: str
@@ -88,6 +89,7 @@ class Recipe(msgspec.Struct, frozen=True):
     not_expressible: dict[str, str]
     medium: Medium = Medium()
     heard: dict[str, Heard] = {}
+    fresh: bool = False
 
     @property
     def id(self) -> str:
@@ -156,6 +158,8 @@ def make_plan(
     baseline: str | None = None,
     medium: Medium = Medium(),  # noqa: B008 - a value
     harnesses: tuple[str, ...] = (),
+    *,
+    fresh: bool = False,
 ) -> Plan:
     """A plan for strategies in the reference loop, and harnesses. PlanError for what cannot be run."""
     try:
@@ -210,6 +214,7 @@ def make_plan(
         not_expressible=skipped,
         medium=medium,
         heard=heard,
+        fresh=fresh,
     )
     return Plan(recipe, playable)
 

@@ -34,6 +34,8 @@ from evalkit.wire.server import Server
 from evalkit.wire.side import Side
 from evalkit.wire.tool_names import ToolNames
 
+#: How a resident process that mixes up its tasks is told in an episode's record.
+CARRIED = "carried over"
 #: Stalls of a script last so much of what they say: a client notices them all the same.
 STALL_SCALE = 0.02
 #: Model names that clients of the dialects know.
@@ -72,11 +74,18 @@ def contract_of(harness: Harness) -> Contract:
 
 
 def runner_of(
-    harness: Harness, environment: Environment | None = None, seconds: float | None = None
+    harness: Harness,
+    environment: Environment | None = None,
+    seconds: float | None = None,
+    *,
+    fresh: bool = False,
 ) -> Runner:
-    """What runs a harness's episodes. ManifestError where it is not set up."""
+    """What runs a harness's episodes; ``fresh``: each in a process of its own.
+
+    ManifestError where it is not set up.
+    """
     environment = environment or environment_of(harness)
-    kind = ResidentRunner if harness.manifest.resident else CommandRunner
+    kind = ResidentRunner if harness.resident and not fresh else CommandRunner
     return kind(harness, environment, seconds)
 
 
@@ -121,11 +130,12 @@ _HEARING_S = 30.0
 
 
 def hear(harness: Harness, environment: Environment | None = None) -> Harness:
-    """A harness whose dialect is known: as its manifest says, or as it speaks when it is first asked.
+    """A harness of which is known what it speaks, and whether it does one task after the other.
 
-    One without a declared dialect does a plain task of one item. ManifestError where it is not set up.
+    What its manifest does not say shows when it does a plain task of one item. ManifestError where it is not
+    set up.
     """
-    if harness.declared is not None or harness.heard is not None:
+    if harness.known:
         return harness
     seconds = min(_HEARING_S, harness.manifest.time_limit_s)
     contract, runner = contract_of(harness), runner_of(harness, environment, seconds)
@@ -134,13 +144,14 @@ def hear(harness: Harness, environment: Environment | None = None) -> Harness:
         with server_for_harnesses() as server:
             trial = Trial(Arena(plain, contract.offered), 0, contract, server)
             try:
-                runner.run(trial.told, trial.over)
+                finished = runner.run({**trial.told, "EVALKIT_HEARING": "1"}, trial.over)
             finally:
                 trial.close()
     finally:
         runner.close()
     first = trial.seen.first
-    heard = Heard(assumed=True) if first is None else Heard(*first)
+    client = isinstance(finished.told, dict) and finished.told.get("client") is True
+    heard = Heard(assumed=True) if first is None else Heard(*first, resident=client)
     return msgspec.structs.replace(harness, heard=heard)
 
 
@@ -208,6 +219,14 @@ class Trial:
         wire.words.say(message)
         return Further(message)
 
+    def carries_over(self, strays: int) -> bool:
+        """Whether its process still holds an earlier task.
+
+        Its first request holds turns of a conversation, or it asked for an episode that is over and for this
+        one not at all.
+        """
+        return self.seen.begins_within or (strays > 0 and not self.seen.requests)
+
     def _life(self) -> None:
         """What became of the user's words, and whether each event left evidence that it landed."""
         trace, words = self.stage.trace, self._wire.words
@@ -268,12 +287,19 @@ def run_foreign(
     arena: Arena, seed: int, contract: Contract, runner: Runner, server: Server
 ) -> tuple[Episode, Kept]:
     """Run one episode and score it; its record beside it. Raises where evalkit itself failed."""
+    strays = server.strays
     trial = Trial(arena, seed, contract, server)
     try:
         finished = runner.run(trial.told, trial.over, trial.then)
     except BaseException:
         trial.close()
         raise
+    if isinstance(runner, ResidentRunner) and runner.trusted and trial.carries_over(server.strays - strays):
+        trial.close()
+        runner.distrust()
+        episode, kept = run_foreign(arena, seed, contract, runner, server)
+        kept.seen[CARRIED] = "what an earlier task left behind; each task now has a process of its own"
+        return episode, kept
     return trial.finish(finished)
 
 

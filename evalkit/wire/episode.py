@@ -165,6 +165,7 @@ class Episode:
         self._has_tools = self._has_tools or bool(incoming.tools)
         if joined.kind == "first":
             memory.prompt = prompt_of(incoming.pieces)
+            self.seen.begins_within = any(piece.role == "assistant" for piece in joined.pieces)
         if joined.kind == "same_answer" and self._last is not None:
             self.seen.repeated += 1
             return self._say(dialect, body, incoming, self._last, "the same answer again")

@@ -24,6 +24,8 @@ class Seen:
         self.requests = 0
         #: The dialect of the first request for a turn, and whether it asked for a stream.
         self.first: tuple[Dialect, bool] | None = None
+        #: Whether its first request held turns of a conversation that was never had here.
+        self.begins_within = False
         self.side: Counter[str] = Counter()
         self.amnesia = 0
         self.compactions = 0

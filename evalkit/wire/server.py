@@ -67,6 +67,8 @@ class Server:
         self.stall_scale = stall_scale
         self.log = log
         self._entries: dict[str, Entry] = {}
+        #: Requests for episodes that are over, or never were.
+        self.strays = 0
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._mcp = McpTools(self._on_mcp)
@@ -161,6 +163,7 @@ class Server:
         token, path, query = _split(request.target)
         entry = self._entries.get(token)
         if entry is None:
+            self.strays += bool(token)
             return Answered(json_reply(error_body("chat", 404, "No such episode."), status=404))
         episode = entry.episode
         if path == "/user" and request.method == "GET":

@@ -59,7 +59,7 @@ def test_what_is_heard(tmp_path: Path, text: str, heard: Heard) -> None:
 
 
 def test_what_is_declared_is_not_asked_for(tmp_path: Path) -> None:
-    declared = program(tmp_path, "raise SystemExit('never started')", dialect="chat")
+    declared = program(tmp_path, "raise SystemExit('never started')", dialect="chat", resident=False)
     assert hear(declared) is declared
 
 

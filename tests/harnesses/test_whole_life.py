@@ -1,4 +1,4 @@
-"""What happens to programs from outside: words of the user, kills; by command and resident, Python and Node."""
+"""What happens to programs from outside: the user's words, kills; command and resident, Python and Node."""
 
 from __future__ import annotations
 

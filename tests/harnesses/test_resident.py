@@ -1,0 +1,120 @@
+"""Programs of evalkit's client do one task after the other; what they carry to the next is noticed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from evalkit.cli import main
+from evalkit.core.tasks import Offered
+from evalkit.harnesses.resident import ResidentRunner
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.foreign import CARRIED, contract_of, hear, run_foreign, runner_of, server_for_harnesses
+from tests.harnesses.episodes import program, scenario
+from tests.harnesses.test_whole_life import HEAD
+
+#: It counts its tasks in a file of the folder it was started from.
+COUNTS = (
+    HEAD
+    + """
+tasks = []
+def run(job):
+    tasks.append(os.getpid())
+    messages = begin(job)
+    while turn(job, messages):
+        pass
+    return {"ending": "done", "native": f"task {len(tasks)} of {os.getpid()}"}
+
+serve(run)
+"""
+)
+#: It keeps one conversation for all its tasks.
+LEAKS = (
+    HEAD
+    + """
+messages = []
+def run(job):
+    messages.append({"role": "user", "content": job.prompt})
+    while turn(job, messages):
+        pass
+
+serve(run)
+"""
+)
+#: It keeps the address of its first task.
+OLD_ADDRESS = (
+    HEAD
+    + """
+first = []
+def run(job):
+    first.append(job.anthropic_url)
+    job.anthropic_url = first[0]
+    messages = begin(job)
+    while turn(job, messages):
+        pass
+
+serve(run)
+"""
+)
+ALONE = """
+import json, os, urllib.request
+body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "go"}]}).encode()
+urllib.request.urlopen(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body).read()
+"""
+
+
+def three(folder: Path, text: str, *, fresh: bool = False) -> list[tuple[str, str, bool]]:
+    """Three episodes of a program in a row: outcome, native signal, whether it was noticed to carry over."""
+    harness = hear(program(folder, text))
+    runner = runner_of(harness, seconds=20.0, fresh=fresh)
+    arena = Arena(scenario(), Offered())
+    found = []
+    try:
+        with server_for_harnesses() as server:
+            for _ in range(3):
+                episode, kept = run_foreign(arena, 0, contract_of(harness), runner, server)
+                found.append((episode.outcome, episode.native, CARRIED in kept.seen))
+    finally:
+        runner.close()
+    return found
+
+
+def test_a_program_of_the_client_is_one_process(tmp_path: Path) -> None:
+    assert isinstance(runner_of(hear(program(tmp_path, COUNTS))), ResidentRunner)
+    found = three(tmp_path, COUNTS)
+    assert [outcome for outcome, _, _ in found] == ["done/reachable"] * 3
+    assert [native.split()[1] for _, native, _ in found] == ["1", "2", "3"]
+    assert len({native.split()[-1] for _, native, _ in found}) == 1
+    assert not any(carried for _, _, carried in found)
+
+
+def test_fresh_is_a_process_each(tmp_path: Path) -> None:
+    found = three(tmp_path, COUNTS, fresh=True)
+    assert [native.split()[1] for _, native, _ in found] == ["1", "1", "1"]
+
+
+def test_a_program_without_the_client_is_started_for_each(tmp_path: Path) -> None:
+    assert not hear(program(tmp_path, ALONE)).resident
+
+
+@pytest.mark.parametrize("text", [LEAKS, OLD_ADDRESS], ids=["conversation", "address"])
+def test_what_is_carried_over_is_noticed_and_the_task_done_anew(tmp_path: Path, text: str) -> None:
+    """The second task meets what the first left: it, and all further ones, are done in new processes."""
+    found = three(tmp_path, text)
+    assert [outcome for outcome, _, _ in found] == ["done/reachable"] * 3
+    assert [carried for _, _, carried in found] == [False, True, False]
+
+
+def test_the_command_has_a_switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program(tmp_path, COUNTS)
+    suite = ["empty_turns", "--harness", "agent.py", "--no-charts", "--json"]
+    said = CliRunner().invoke(main, ["run", *suite, "--out", "one"])
+    assert said.exit_code == 0, said.output
+    said = CliRunner().invoke(main, ["run", *suite, "--fresh", "--out", "other"])
+    assert said.exit_code == 0, said.output
+    csv = [(tmp_path / out / "episodes.csv").read_text() for out in ("one", "other")]
+    assert "task 2 of" in csv[0]
+    assert "task 2 of" not in csv[1]
