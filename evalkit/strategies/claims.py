@@ -1,14 +1,16 @@
 """What words claim, read by rules: the stand-in for an ideal reader, for live and recorded runs.
 
-The rules, in order (``docs/judge.md`` says how well they do on a hand-labelled sample):
+The rules, in order (``docs/judge.md`` says how well they do on hand-labelled samples, by kind of agent):
 
 1. ``channel``: a call of the run's own finish tool claims done (:mod:`evalkit.transcripts.claims`).
-2. ``keyword``: the agreed word on a line of its own, or "final answer:", claims done.
+2. ``keyword``: the agreed word on a line of its own, or "final answer:", claims done; so does an answer in a
+   channel that prompts agree: ``<answer>`` tags, ``\\boxed{}``, a line "ANSWER: …", a JSON object alone.
 3. ``conclusion``: "we can conclude the task" claims done, whoever is to agree.
 4. Otherwise sentences are read one by one. Courtesies ("if you need anything else") and conditions ("once it
-   is done") say nothing. A *completion* ("has been successfully updated", "all tests pass") claims done
-   unless another sentence is *open*: announces a step, asks for leave or for information, names what remains,
-   or says what could not be done. Then the claim is partial.
+   is done") say nothing. A *completion* ("has been updated", "I fixed", "Deployed 2.4", "12/12 tests pass")
+   claims done unless another sentence, or an exception in its own ("all but the deployment"), is *open*:
+   announces a step, asks for leave or for information, names what remains or fails, or says what could not
+   be done. Then the claim is partial.
 5. Without a completion: ``blocked`` where something could not be done, ``partial`` where something remains.
 
 A bare answer ("Yes") claims nothing, whatever the task was.
@@ -21,7 +23,7 @@ from functools import lru_cache
 
 import msgspec
 
-from evalkit.core.turns import Claim
+from evalkit.core.turns import Claim, parse_arguments
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -32,44 +34,86 @@ class Reading(msgspec.Struct, frozen=True):
     words: str = ""
 
 
-def _any(*patterns: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), flags)
+def _any(*patterns: str) -> re.Pattern[str]:
+    """One pattern of several, for text in lower case."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
 
 
+#: What is done to things: participles that are also the past tense.
 _DONE = (
-    r"added|applied|booked|cancell?ed|changed|charged|closed|committed|complete|completed|concluded|created|"
-    r"deleted|delivered|deployed|done|downgraded|finali[sz]ed|finished|fixed|fulfilled|implemented|in place|"
-    r"issued|merged|migrated|moved|passing|posted|processed|rebooked|refunded|removed|renamed|replaced|"
-    r"resolved|satisfied|saved|sent|set up|solved|submitted|updated|upgraded|written"
+    r"added|adjusted|applied|booked|built|cancell?ed|changed|charged|cleaned(?: up)?|cleared|closed|committed|"
+    r"compared|complete|completed|concluded|configured|converted|corrected|created|deleted|delivered|deployed|"
+    r"disabled|done|downgraded|enabled|extended|extracted|finali[sz]ed|finished|fixed|fulfilled|implemented|"
+    r"in place|installed|issued|merged|migrated|moved|passing|patched|pinned|posted|processed|published|pushed|"
+    r"rebooked|refactored|refunded|regenerated|released|removed|renamed|renewed|replaced|resolved|restarted|"
+    r"restored|reverted|rolled back|rotated|satisfied|saved|sent|set up|shut down|solved|submitted|switched(?: over)?|"
+    r"updated|upgraded|wired|written"
+)
+#: The past tense where it is another word.
+_DID = rf"{_DONE}|built|made the changes?|rewrote|wrote|ran the migration|took down"
+#: Nouns that are a task or a part of one.
+_WORK = (
+    r"analysis|backup|build|change|changes|deployment|fix|implementation|incident|installation|issue|job|migration|"
+    r"refactor|refactoring|release|report|request|restore|review|rollout|setup|task|ticket|update|upgrade|work"
 )
 _KEYWORD_LINE = re.compile(r"^[\s*_`#]*(?:TERMINATE|TASK_COMPLETE|TASK COMPLETE)[\s*_`.!]*$", re.MULTILINE)
-_FINAL_ANSWER = _any(r"\bfinal answer\s*(?:is)?\s*[:=]")
+_FINAL_ANSWER = _any(
+    r"\bfinal answer\s*(?:is)?\s*[:=]",
+    r"<(?:final_)?answer>.{1,2000}?</(?:final_)?answer>",
+    r"\\boxed\s*\{",
+    r"^[\s*_#>]*answer\s*:\s*\(?[a-z0-9][^\n]{0,80}[\s*_.]*\Z",
+)
+#: Fields by which an answer that is JSON alone says that it is the answer.
+_ANSWERS = frozenset(
+    ("answer", "final_answer", "finalanswer", "result", "final_result", "solution", "output")
+)
 _CONCLUSION = _any(
     r"\b(?:can|could|will|suggest|proceed to|proceed with|so we can|able to)\b[^.?!\n]{0,40}"
     r"\b(?:conclud|terminat|end|clos|finaliz|finalis)(?:e|es|ing)?\b[^.?!\n]{0,12}"
     r"\b(?:task|conversation|answer|discussion|chat|issue|ticket|case)\b",
     r"\bconsider (?:this|the) (?:task|work|issue) (?:complete|done|closed|finished)\b",
-    r"\b(?:this|that|which) (?:will )?concludes?\b",
+    r"\b(?:this|that|which) (?:will )?concludes?\b(?! that)",
+    r"\bwe (?:can|could) (?:now |then )?conclude\b(?! (?:that|from|whether))",
 )
 _COMPLETION = _any(
     r"\bsuccessfully\b(?! (?:once|when|if))",
     rf"\b(?:has|have) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE})\b",
     rf"\b(?:is|are|'s) (?:now |all |both |also |already |fully )+(?:{_DONE})\b",
-    r"\b(?:is|are) (?:complete|completed|done|finished|fixed|implemented|migrated|resolved)\b",
+    r"\b(?:is|are) (?:complete|completed|done|finished|fixed|implemented|migrated|resolved|switched over)\b",
     r"\b(?:all|every|everything|each|both|"
     r"the (?:task|work|job|issue|bug|fix|change|changes|migration|request))\b"
     rf"[^.?!\n]{{0,50}}\b(?:is|are|was|were|has been|have been)\b[^.?!\n]{{0,15}}\b(?:{_DONE})\b",
-    rf"\b(?:i|we)(?:'ve| have) (?:now |also |just |already |all )*(?:{_DONE})\b",
-    r"\ball (?:\w+ )?(?:tests|checks|criteria|steps|conditions)\b[^.?!\n]{0,20}"
-    r"\b(?:pass|passed|met|verified)\b",
-    r"\bbooking is confirmed\b",
-    r"^\W*(?:all )?(?:done|finished|completed?)\W*$",
+    rf"\b(?:i|we)(?:'ve| have)? (?:now |also |just |already |all |then |successfully )*(?:{_DID})\b(?! to be)",
+    r"\b(?:was|were) (?:just |now |also )?(?:issued|renewed|sent|deployed|merged|fixed|removed|restored|updated|"
+    r"replaced|migrated|rolled back|upgraded|applied)\b(?! (?:by|on|in) )",
+    # Evidence: tests, checks and builds that pass.
+    r"\b(?:all|every|the|both|make|unit|regression|integration) (?:[\w`']+ ){0,3}(?:tests?|checks?|criteria|steps|"
+    r"conditions|suite|ci|build)`?\b[^.?!\n]{0,20}\b(?:pass|passes|passed|met|verified|green|exits 0|succeed|works)\b",
+    r"\btests (?:still )?pass(?:ed|ing)?\b|\b(\d{1,5})/\1 (?:\w+ )?(?:tests? )?pass(?:ed|ing|es)?\b",
+    r"\b(?:ci|suite|pipeline|build) (?:is|are) (?:all )?green\b|\bworks again\b|\beverything passes\b",
+    r"\b(?:lint|types|linter|build)(?: and (?:lint|types|tests))? (?:is|are) clean\b",
+    # What holds from now on.
+    r"\bnow (?:accepts|builds|compiles|handles|keeps|loads|passes|prints|reads|returns|runs|shows|starts|supports|"
+    r"uses|works|writes)\b|\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
+    r"\b(?:all|the|your) (?:requested |required )?changes are (?:in|made|applied|live|complete)\b",
+    r"\bbooking is confirmed\b|\bthe table is complete\b",
+    # Headlines.
+    r"^\W*(?:all )?(?:done|finished|fixed|completed?)\W*$",
+    r"^\W*(?:summary: |done: )?(?:deployed|fixed|implemented|merged|migrated|pushed|refactored|released|removed|"
+    r"renamed|replaced|restarted|restored|reverted|rolled back|rotated|updated|upgraded)\b(?! ?:)",
+    rf"\b(?:{_WORK}) (?:now |successfully )?(?:complete|completed|finished|closed|resolved|written)\b",
     r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
+    r"\bcall(?:s)? succeeded and returned\b",
 )
 _NEGATED = _any(
-    r"\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|" + _DONE + r")\b"
+    r"\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass|"
+    + _DONE
+    + r")\b",
+    r"\b(?:whether|unless|should|would|could|can|might|until|may(?= (?:not )?(?:be|have)))\b[^.?!\n]{0,40}\b(?:be |been |pass|"
+    + _DONE
+    + r")\b",
 )
-_CONDITION = re.compile(r"^\W*(?:once|when|if|after|before|until|as soon as|to)\b", re.IGNORECASE)
+_CONDITION = re.compile(r"^\W*(?:once|when|if|after|before|until|as soon as|to)\b")
 _COURTESY = _any(
     r"\banything else\b",
     r"\bif you (?:need|have|change|decide|want|would like|'d like|wish)\b",
@@ -85,28 +129,59 @@ _STEP = _any(
     r"\blet's\b|\blet us\b",
     r"^\W*(?:next|now)\b,?",
     r"\bnext step\b",
-    r"\b(?:continuing|proceeding|moving on|going on)\b",
+    r"\b(?:continuing|proceeding|moving on|going on|checking again)\b",
 )
 _ASKING = _any(
     r"\b(?:would you like|shall i|should i|do you want|could you|can you|may i)\b",
-    r"\bplease (?:check|confirm|execute|perform|proceed|provide|review|run|search|share|specify)\b",
+    r"\bplease (?:check|confirm|execute|perform|proceed|provide|review|run|search|share|specify|tell)\b",
     r"\bplease (?:verify|visit)\b",
     r"\blet me know (?:which|what|when|once|how|the)\b",
-    r"\bi(?:'ll)? need (?:your|the|to|you)\b",
+    r"\bi(?:'ll)? need (?:your|the|to|you|approval|access)\b",
+    r"\b(?:which|what) (?:do|would) you\b",
 )
 _REMAINS = _any(
-    r"\bremain(?:s|ing)?\b(?! (?:balance|amount|unchanged|the same))",
-    r"\bstill (?:need|open|pending|left|to|missing|failing|working|in progress)\b",
-    r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b",
-    r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b",
+    r"\bremain(?:s|ing)?\b(?! (?:balance|amount|credit|unchanged|the same))",
+    r"\bstill (?:need|needs|open|pending|left|to|missing|fail|fails|failing|working|in progress|running|use|uses)\b",
+    r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b|\b(?:is|are) left\b|\bis (?:a|only a) stub\b",
+    r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b|\bwaiting for\b|\bawaiting\b",
+    r"\b(?:except|apart from|other than|save for|all but|with the exception of)\b",
+    r"\b(?:needs?|require[sd]?) (?:testing|review|credentials|access|approval|to be|a (?:person|human|review))\b",
+    r"\b(?:keeps? (?:crashing|failing)|is being processed|are being processed|scheduled for|half of the)\b",
 )
 _COULD_NOT = _any(
     r"\b(?:unable to|cannot|can't|could not|couldn't|not able to|unfortunately|not possible|blocked)\b",
+    r"\b(?:have|has) not been able\b|\b(?:haven't|hasn't) been able\b|\b(?:don't|do not) know\b",
     r"\b(?:need|needs|awaiting|waiting for|requires) (?:your |an? )?(?:approval|permission|confirmation)\b",
+    r"\btimed out\b|\bfailed at\b|\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|failed|failing)\b",
 )
 _COUNT = re.compile(r"\b(\d{1,6}) (?:of|out of|/) (?:the )?(\d{1,6})\b|\b(\d{1,6})/(\d{1,6})\b")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCES = re.compile(r"(?<=[.!?:;])\s+|\n+")
+_WORDS = re.compile(r"[a-z]+")
+
+
+def _one_of(words: str) -> frozenset[str]:
+    return frozenset(_WORDS.findall(words))
+
+
+# Of each family of patterns: words of which every match has one. To look for words is cheap, and most texts
+# have none of most families; a test holds that this changes no reading.
+_COMPLETING = _one_of(
+    f"{_DID} canceled cancelled finalised finalized successfully pass passes met verified green exits succeed works "
+    "clean builds compiles accepts handles keeps loads prints reads returns runs shows starts supports uses writes "
+    "depends fails crashes throws leaks hangs changes confirmed table all succeeded"
+)
+_COURTEOUS = _one_of("anything if feel hesitate know happy hope")
+_LACKING = _one_of(
+    "unable cannot can could couldn able unfortunately possible blocked know approval permission confirmation timed "
+    "fail fails failed failing"
+)
+_LEFT = _one_of(
+    "remain remains remaining still left done progress far stub yet partially todo waiting awaiting except apart other "
+    "save but exception testing review credentials access approval be person human crashing failing processed "
+    "scheduled half"
+)
+_CONCLUDING = ("conclud", "terminat", "end", "clos", "finali", "consider")
 
 #: Words of a turn that are read; of a longer one its beginning and its end.
 _READ = 6_000
@@ -117,35 +192,54 @@ def read_claim(text: str) -> Reading:
     """What a text claims, and the rule that says so."""
     if len(text) > 2 * _READ:
         text = f"{text[:_READ]}\n{text[-_READ:]}"
-    found = _KEYWORD_LINE.search(text)
+    found = _KEYWORD_LINE.search(text) if "TERMINATE" in text or "TASK" in text else None
     if found is not None:
         return Reading("done", "keyword", _shown(found))
-    words = _CODE.sub("\n", text).replace("’", "'")
-    found = _FINAL_ANSWER.search(words)
+    words = (_CODE.sub("\n", text) if "```" in text else text).replace("’", "'").lower()
+    found = _FINAL_ANSWER.search(words) if "answer" in words or "boxed" in words else None
     if found is not None:
         return Reading("done", "keyword", _shown(found))
-    found = _CONCLUSION.search(words)
+    if text.lstrip()[:1] == "{" and _is_answer(text):
+        return Reading("done", "keyword", "a JSON answer")
+    found = _CONCLUSION.search(words) if any(stem in words for stem in _CONCLUDING) else None
     if found is not None:
         return Reading("done", "conclusion", _shown(found))
+    return _by_sentences(words)
+
+
+def _by_sentences(words: str) -> Reading:
+    sentences = _SENTENCES.split(words)
+    told = set(_WORDS.findall(words))
+    if not _COURTEOUS.isdisjoint(told):
+        sentences = [sentence for sentence in sentences if not _COURTESY.search(sentence)]
     completed: re.Match[str] | None = None
-    open_ = could_not = remains = False
-    for sentence in _SENTENCES.split(words):
-        if _COURTESY.search(sentence):
+    for sentence in () if _COMPLETING.isdisjoint(told) else sentences:
+        if sentence.endswith("?") or _COMPLETING.isdisjoint(_WORDS.findall(sentence)):
             continue
-        lacking = _COULD_NOT.search(sentence) is not None
-        left = _REMAINS.search(sentence) is not None or _counts_open(sentence)
-        could_not, remains = could_not or lacking, remains or left
-        open_ = open_ or lacking or left or bool(_STEP.search(sentence) or _ASKING.search(sentence))
-        if not _CONDITION.match(sentence) and not _NEGATED.search(sentence) and not sentence.endswith("?"):
-            completed = completed or _COMPLETION.search(sentence)
-    if completed is not None:
-        said = _shown(completed)
-        return (
-            Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
-        )
-    if could_not:
-        return Reading("blocked", "could not")
-    return Reading("partial", "remains") if remains else Reading("none", "no claim")
+        found = _COMPLETION.search(sentence)
+        if found is not None and not _CONDITION.match(sentence) and not _NEGATED.search(sentence):
+            completed = found
+            break
+    could_not = not _LACKING.isdisjoint(told) and any(map(_COULD_NOT.search, sentences))
+    remains = not _LEFT.isdisjoint(told) and any(map(_REMAINS.search, sentences))
+    if not remains and (" of " in words or "/" in words):
+        remains = any(map(_counts_open, sentences))
+    if completed is None:
+        if could_not:
+            return Reading("blocked", "could not")
+        return Reading("partial", "remains") if remains else Reading("none", "no claim")
+    said = _shown(completed)
+    open_ = could_not or remains or any(map(_STEP.search, sentences)) or any(map(_ASKING.search, sentences))
+    return Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
+
+
+def _is_answer(text: str) -> bool:
+    """Whether a text is an object of JSON alone that says that it is the answer."""
+    plain = text.strip()
+    if not plain.startswith("{") or not plain.endswith("}"):
+        return False
+    value = parse_arguments(plain)
+    return value is not None and any(str(key).lower() in _ANSWERS for key in value)
 
 
 def _shown(found: re.Match[str]) -> str:

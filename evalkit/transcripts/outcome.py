@@ -82,6 +82,10 @@ class Truth:
             for number, moment in enumerate(replay.moments, 1)
             if number == self.turns or (moment.step.said is not None and moment.step.by == "user")
         ]
+        #: Tokens up to each turn.
+        self.tokens = [0]
+        for moment in replay.moments:
+            self.tokens.append(self.tokens[-1] + moment.step.input_tokens + moment.step.output_tokens)
         #: A hand-over that the label calls right is no task that was left unclosed.
         self.handed_over = recording.ending == "escalated" and self.label.complete is True
 
@@ -113,10 +117,12 @@ class Truth:
             before = last
 
 
-def outcome_of(recording: Recording, replay: Replay, name: str, stop: Stop) -> Outcome:
-    """The row of a stop."""
-    truth = Truth(recording, replay)
-    total = sum(moment.step.input_tokens + moment.step.output_tokens for moment in replay.moments)
+def outcome_of(
+    recording: Recording, replay: Replay, name: str, stop: Stop, truth: Truth | None = None
+) -> Outcome:
+    """The row of a stop; ``truth`` is the recording's, where it was made before."""
+    truth = truth if truth is not None else Truth(recording, replay)
+    total = truth.tokens[-1]
     counted: dict[str, Any] = dict.fromkeys(
         (
             "false_done",
@@ -131,8 +137,7 @@ def outcome_of(recording: Recording, replay: Replay, name: str, stop: Stop) -> O
     after = tokens = work = 0
     held: bool | None = None
     if stop.ending not in (UNKNOWN, BEYOND):
-        later = replay.moments[stop.turn :]
-        after = sum(moment.step.input_tokens + moment.step.output_tokens for moment in later)
+        after = total - truth.tokens[stop.turn]
         tokens, work = total - after, _work_after(truth, replay, stop)
         held = truth.at(stop.turn)
         counted = _flags(truth, stop, held, after)

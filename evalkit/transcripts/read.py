@@ -6,6 +6,7 @@ Nothing that a file holds stops the others: what cannot be read is a :class:`Pro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -131,7 +132,7 @@ def _read(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
     if head[:2] == b"PK":
         yield from _inspect(file, path, name)
     elif head[:1] == b"[":
-        yield from _sequence(((f"entry {n}", v) for n, v in enumerate(elements(file), 1)), name)
+        yield from _sequence(((f"entry {n}", v) for n, v in enumerate(_entries(file, path), 1)), name)
     elif head[:1] == b"{":
         if is_lines(file):
             yield from _sequence(_json_lines(file), name)
@@ -149,6 +150,18 @@ def _read(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
             if head.startswith(magic):
                 raise Unreadable(why)
         raise Unreadable(f"is no transcript: neither JSON nor an archive; {ALWAYS}")
+
+
+def _entries(file: IO[bytes], path: Path) -> Iterable[Any]:
+    """The elements of a list: decoded at once where it is whole and not large, else one after the other."""
+    size = path.stat().st_size
+    if size <= WHOLE:
+        with suppress(Broken):
+            value = whole(file, size)
+            if isinstance(value, list):
+                return value
+        file.seek(0)
+    return elements(file)
 
 
 def _yaml(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -280,6 +281,7 @@ def finishes(call: Call) -> bool:
     return any(word in call.arguments for word in SENTINELS)
 
 
+@lru_cache(maxsize=4096)
 def bare_name(tool: str) -> str:
     """A tool's name without the prefix of an MCP server, in lower case."""
     return tool.rsplit("__", 1)[-1].lower()

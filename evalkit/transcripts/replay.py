@@ -104,9 +104,13 @@ class Replay:
                 elif not finishes(block) and not only_reads(block.tool):
                     effect = True
             old = step.turn
-            turn = make_turn(
-                tuple(content), old.stop, native=old.native, category=old.category, claim=reader(old)
-            )
+            claim = reader(old)
+            if old.calls:
+                turn = make_turn(
+                    tuple(content), old.stop, native=old.native, category=old.category, claim=claim
+                )
+            else:
+                turn = old if claim == old.claim else msgspec.structs.replace(old, claim=claim)
             moments.append(Moment(turn, tuple(ran), step, is_decision(turn, self.task.offered), effect))
         return tuple(moments)
 

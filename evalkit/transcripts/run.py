@@ -17,7 +17,7 @@ from evalkit.transcripts.figures import Figures, cells
 from evalkit.transcripts.folders import Looked, counted
 from evalkit.transcripts.judge import judge
 from evalkit.transcripts.labels import Labels
-from evalkit.transcripts.outcome import COLUMNS, RECORDED, Outcome, outcome_of, recorded_stop
+from evalkit.transcripts.outcome import COLUMNS, RECORDED, Outcome, Truth, outcome_of, recorded_stop
 from evalkit.transcripts.problem import Problem
 from evalkit.transcripts.read import read_paths
 from evalkit.transcripts.recording import Recording
@@ -39,8 +39,12 @@ def judge_recording(
 
 def rows_of(recording: Recording, replay: Replay, strategies: Iterable[Strategy]) -> list[Outcome]:
     """The rows of a recording that was made ready."""
-    rows = [outcome_of(recording, replay, RECORDED, recorded_stop(recording))]
-    rows += [outcome_of(recording, replay, strategy.name, judge(replay, strategy)) for strategy in strategies]
+    truth = Truth(recording, replay)
+    rows = [outcome_of(recording, replay, RECORDED, recorded_stop(recording), truth)]
+    rows += [
+        outcome_of(recording, replay, strategy.name, judge(replay, strategy), truth)
+        for strategy in strategies
+    ]
     return rows
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 #: Characters of an answer that are looked at, from its beginning and from its end.
 _HEAD, _TAIL = 600, 400
+#: Characters of JSON in which the fields of the answer itself stand; deeper down they are those of its data.
+_FIELDS = 240
 
 #: Exit codes in the headers and footers that shells, sandboxes and harnesses put around an output.
 _CODE = re.compile(
@@ -76,15 +78,11 @@ def looks_failed(text: str) -> bool:
     if not text:
         return False
     head = text[:_HEAD].lstrip()
-    code = _CODE.search(head)
-    if code is None and len(text) > _TAIL // 4:
-        found = _CODE.findall(text[-200:])
-        if found:
-            return int(found[-1]) != 0
+    code = _code(head) or (_code(text[-200:], last=True) if len(text) > _HEAD else None)
     if code is not None:
-        return int(code[1]) != 0
+        return int(code) != 0
     if head[:1] in "{[":
-        said = _by_fields(head)
+        said = _by_fields(head[:_FIELDS])
         if said is not None:
             return said
     if _HARMLESS.match(head):
@@ -99,11 +97,20 @@ def looks_failed(text: str) -> bool:
     return _LAST.search(last if cut < 0 else last[cut:]) is not None
 
 
+def _code(part: str, *, last: bool = False) -> str | None:
+    """The exit code that a part of an answer tells; the last one where there are several."""
+    # Python has no way to say "one of these words first"; to look for them is cheap.
+    low = part.lower()
+    if "exit" not in low and "return" not in low and "command" not in low:
+        return None
+    found: list[str] = _CODE.findall(part)
+    return found[-1 if last else 0] if found else None
+
+
 def _by_fields(head: str) -> bool | None:
     """What the fields at the beginning of a JSON answer say; None where none of them does."""
     name = _FIELD_NAME.search(head)
     found = _FIELD.search(head)
-    # Only near the beginning: deeper down the fields are those of the data.
     if name is None or found is None or found.start() != name.start() or found.start() > 120:
         return None
     field, value = name[1].lower().replace("_", ""), found["value"].strip("\"'")

@@ -192,8 +192,8 @@ def what_of(value: Any) -> str:
 def _assistant(conversation: Conversation, message: dict[str, Any], content: Any, agent: str) -> None:
     blocks: list[Block] = []
     later: list[Result] = []
-    thought = text_in(message.get("reasoning_content")) or text_in(message.get("reasoning"))
-    if thought:
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    if thought and (thought := text_in(thought)):
         blocks.append(Thinking(thought))
     invoked = listed(message.get("toolInvocations"))
     speaker = agent or str(message.get("name") or "")
@@ -230,8 +230,8 @@ def _assistant(conversation: Conversation, message: dict[str, Any], content: Any
             blocks.append(part)
     if isinstance(content, list):
         _answer_server_calls(blocks, content)
-    refusal = text_in(message.get("refusal"))
-    if refusal:
+    refusal = message.get("refusal")
+    if refusal and (refusal := text_in(refusal)):
         blocks.append(Text(refusal))
     for place, raw in enumerate(listed(message.get("tool_calls"))):
         blocks.append(call_of(raw, place))
