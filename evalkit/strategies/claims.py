@@ -41,20 +41,26 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 #: What is done to things: participles that are also the past tense.
 _DONE = (
-    r"added|adjusted|applied|booked|built|cancell?ed|changed|charged|cleaned(?: up)?|cleared|closed|committed|"
-    r"compared|complete|completed|concluded|configured|converted|corrected|created|deleted|delivered|deployed|"
+    r"added|adjusted|applied|booked|built|cancell?ed|changed|charged|cleaned(?: up)?|cleared|closed|"
+    r"committed|"
+    r"compared|complete|completed|concluded|configured|converted|corrected|created|deleted|delivered|"
+    r"deployed|"
     r"disabled|done|downgraded|enabled|extended|extracted|finali[sz]ed|finished|fixed|fulfilled|implemented|"
-    r"in place|installed|issued|merged|migrated|moved|passing|patched|pinned|posted|processed|published|pushed|"
+    r"in place|installed|issued|merged|migrated|moved|passing|patched|pinned|posted|processed|published|"
+    r"pushed|"
     r"rebooked|refactored|refunded|regenerated|released|removed|renamed|renewed|replaced|resolved|restarted|"
-    r"restored|reverted|rolled back|rotated|satisfied|saved|sent|set up|shut down|solved|submitted|switched(?: over)?|"
+    r"restored|reverted|rolled back|rotated|satisfied|saved|sent|set up|shut down|solved|submitted|"
+    r"switched(?: over)?|"
     r"updated|upgraded|wired|written"
 )
 #: The past tense where it is another word.
 _DID = rf"{_DONE}|built|made the changes?|rewrote|wrote|ran the migration|took down"
 #: Nouns that are a task or a part of one.
 _WORK = (
-    r"analysis|backup|build|change|changes|deployment|fix|implementation|incident|installation|issue|job|migration|"
-    r"refactor|refactoring|release|report|request|restore|review|rollout|setup|task|ticket|update|upgrade|work"
+    r"analysis|backup|build|change|changes|deployment|fix|implementation|incident|installation|issue|job|"
+    r"migration|"
+    r"refactor|refactoring|release|report|request|restore|review|rollout|setup|task|ticket|update|"
+    r"upgrade|work"
 )
 _KEYWORD_LINE = re.compile(r"^[\s*_`#]*(?:TERMINATE|TASK_COMPLETE|TASK COMPLETE)[\s*_`.!]*$", re.MULTILINE)
 _FINAL_ANSWER = _any(
@@ -83,35 +89,40 @@ _COMPLETION = _any(
     r"\b(?:all|every|everything|each|both|"
     r"the (?:task|work|job|issue|bug|fix|change|changes|migration|request))\b"
     rf"[^.?!\n]{{0,50}}\b(?:is|are|was|were|has been|have been)\b[^.?!\n]{{0,15}}\b(?:{_DONE})\b",
-    rf"\b(?:i|we)(?:'ve| have)? (?:now |also |just |already |all |then |successfully )*(?:{_DID})\b(?! to be)",
-    r"\b(?:was|were) (?:just |now |also )?(?:issued|renewed|sent|deployed|merged|fixed|removed|restored|updated|"
+    rf"\b(?:i|we)(?:'ve| have)? (?:now |also |just |already |all |then |"
+    rf"successfully )*(?:{_DID})\b(?! to be)",
+    r"\b(?:was|were) (?:just |now |also )?(?:issued|renewed|sent|deployed|merged|fixed|removed|restored|"
+    r"updated|"
     r"replaced|migrated|rolled back|upgraded|applied)\b(?! (?:by|on|in) )",
     # Evidence: tests, checks and builds that pass.
-    r"\b(?:all|every|the|both|make|unit|regression|integration) (?:[\w`']+ ){0,3}(?:tests?|checks?|criteria|steps|"
-    r"conditions|suite|ci|build)`?\b[^.?!\n]{0,20}\b(?:pass|passes|passed|met|verified|green|exits 0|succeed|works)\b",
+    r"\b(?:all|every|the|both|make|unit|regression|integration) (?:[\w`']+ ){0,3}(?:tests?|checks?|"
+    r"criteria|steps|"
+    r"conditions|suite|ci|build)`?\b[^.?!\n]{0,20}\b(?:pass|passes|passed|met|verified|green|exits 0|"
+    r"succeed|works)\b",
     r"\btests (?:still )?pass(?:ed|ing)?\b|\b(\d{1,5})/\1 (?:\w+ )?(?:tests? )?pass(?:ed|ing|es)?\b",
     r"\b(?:ci|suite|pipeline|build) (?:is|are) (?:all )?green\b|\bworks again\b|\beverything passes\b",
     r"\b(?:lint|types|linter|build)(?: and (?:lint|types|tests))? (?:is|are) clean\b",
     # What holds from now on.
-    r"\bnow (?:accepts|builds|compiles|handles|keeps|loads|passes|prints|reads|returns|runs|shows|starts|supports|"
+    r"\bnow (?:accepts|builds|compiles|handles|keeps|loads|passes|prints|reads|returns|runs|shows|starts|"
+    r"supports|"
     r"uses|works|writes)\b|\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
     r"\b(?:all|the|your) (?:requested |required )?changes are (?:in|made|applied|live|complete)\b",
     r"\bbooking is confirmed\b|\bthe table is complete\b",
     # Headlines.
     r"^\W*(?:all )?(?:done|finished|fixed|completed?)\W*$",
-    r"^\W*(?:summary: |done: )?(?:deployed|fixed|implemented|merged|migrated|pushed|refactored|released|removed|"
+    r"^\W*(?:summary: |done: )?(?:deployed|fixed|implemented|merged|migrated|pushed|refactored|released|"
+    r"removed|"
     r"renamed|replaced|restarted|restored|reverted|rolled back|rotated|updated|upgraded)\b(?! ?:)",
     rf"\b(?:{_WORK}) (?:now |successfully )?(?:complete|completed|finished|closed|resolved|written)\b",
     r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
     r"\bcall(?:s)? succeeded and returned\b",
 )
 _NEGATED = _any(
-    r"\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass|"
+    r"\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass(?:es|ed)?|"
     + _DONE
     + r")\b",
-    r"\b(?:whether|unless|should|would|could|can|might|until|may(?= (?:not )?(?:be|have)))\b[^.?!\n]{0,40}\b(?:be |been |pass|"
-    + _DONE
-    + r")\b",
+    r"\b(?:whether|unless|should|would|could|can|might|until|may(?= (?:not )?(?:be|"
+    r"have)))\b[^.?!\n]{0,40}\b(?:be |been |pass(?:es|ed)?|" + _DONE + r")\b",
 )
 _CONDITION = re.compile(r"^\W*(?:once|when|if|after|before|until|as soon as|to)\b")
 _COURTESY = _any(
@@ -141,18 +152,21 @@ _ASKING = _any(
 )
 _REMAINS = _any(
     r"\bremain(?:s|ing)?\b(?! (?:balance|amount|credit|unchanged|the same))",
-    r"\bstill (?:need|needs|open|pending|left|to|missing|fail|fails|failing|working|in progress|running|use|uses)\b",
+    r"\bstill (?:need|needs|open|pending|left|to|missing|fail|fails|failing|working|in progress|running|"
+    r"use|uses)\b",
     r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b|\b(?:is|are) left\b|\bis (?:a|only a) stub\b",
     r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b|\bwaiting for\b|\bawaiting\b",
     r"\b(?:except|apart from|other than|save for|all but|with the exception of)\b",
-    r"\b(?:needs?|require[sd]?) (?:testing|review|credentials|access|approval|to be|a (?:person|human|review))\b",
+    r"\b(?:needs?|require[sd]?) (?:testing|review|credentials|access|approval|to be|a (?:person|human|"
+    r"review))\b",
     r"\b(?:keeps? (?:crashing|failing)|is being processed|are being processed|scheduled for|half of the)\b",
 )
 _COULD_NOT = _any(
     r"\b(?:unable to|cannot|can't|could not|couldn't|not able to|unfortunately|not possible|blocked)\b",
     r"\b(?:have|has) not been able\b|\b(?:haven't|hasn't) been able\b|\b(?:don't|do not) know\b",
     r"\b(?:need|needs|awaiting|waiting for|requires) (?:your |an? )?(?:approval|permission|confirmation)\b",
-    r"\btimed out\b|\bfailed at\b|\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|failed|failing)\b",
+    r"\btimed out\b|\bfailed at\b|\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|"
+    r"failed|failing)\b",
 )
 _COUNT = re.compile(r"\b(\d{1,6}) (?:of|out of|/) (?:the )?(\d{1,6})\b|\b(\d{1,6})/(\d{1,6})\b")
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -167,21 +181,35 @@ def _one_of(words: str) -> frozenset[str]:
 # Of each family of patterns: words of which every match has one. To look for words is cheap, and most texts
 # have none of most families; a test holds that this changes no reading.
 _COMPLETING = _one_of(
-    f"{_DID} canceled cancelled finalised finalized successfully pass passes met verified green exits succeed works "
-    "clean builds compiles accepts handles keeps loads prints reads returns runs shows starts supports uses writes "
-    "depends fails crashes throws leaks hangs changes confirmed table all succeeded"
-)
+    f"{_DID} canceled cancelled finalised finalized successfully pass passes met verified green exits "
+    "succeed works clean builds compiles accepts handles keeps loads prints reads returns runs shows starts "
+    "supports uses writes "
+    "depends fails crashes throws leaks hangs changes confirmed table succeeded"
+) - _one_of("in the up down over back l")
 _COURTEOUS = _one_of("anything if feel hesitate know happy hope")
 _LACKING = _one_of(
-    "unable cannot can could couldn able unfortunately possible blocked know approval permission confirmation timed "
-    "fail fails failed failing"
+    "unable cannot not t unfortunately blocked approval permission confirmation timed fail fails failed "
+    "failing"
 )
 _LEFT = _one_of(
-    "remain remains remaining still left done progress far stub yet partially todo waiting awaiting except apart other "
-    "save but exception testing review credentials access approval be person human crashing failing processed "
-    "scheduled half"
+    "remain remains remaining still left progress far stub yet partially todo waiting awaiting except "
+    "apart save "
+    "exception need needs require requires required keep keeps processed scheduled half"
 )
-_CONCLUDING = ("conclud", "terminat", "end", "clos", "finali", "consider")
+_LEFT_PHRASES = ("other than", "all but", "to be done")
+_CONCLUDING = ("conclud", "terminat", " end", "clos", "finali", "consider")
+_CONCLUDED = (
+    "task",
+    "conversation",
+    "answer",
+    "discussion",
+    "chat",
+    "issue",
+    "ticket",
+    "case",
+    "work",
+    "conclude",
+)
 
 #: Words of a turn that are read; of a longer one its beginning and its end.
 _READ = 6_000
@@ -201,36 +229,48 @@ def read_claim(text: str) -> Reading:
         return Reading("done", "keyword", _shown(found))
     if text.lstrip()[:1] == "{" and _is_answer(text):
         return Reading("done", "keyword", "a JSON answer")
-    found = _CONCLUSION.search(words) if any(stem in words for stem in _CONCLUDING) else None
+    found = _CONCLUSION.search(words) if _may_conclude(words) else None
     if found is not None:
         return Reading("done", "conclusion", _shown(found))
     return _by_sentences(words)
 
 
 def _by_sentences(words: str) -> Reading:
-    sentences = _SENTENCES.split(words)
     told = set(_WORDS.findall(words))
+    may_complete = not _COMPLETING.isdisjoint(told)
+    could_not = not _LACKING.isdisjoint(told)
+    remains = not _LEFT.isdisjoint(told) or any(phrase in words for phrase in _LEFT_PHRASES)
+    counted = " of " in words or "/" in words
+    if not (may_complete or could_not or remains or counted):
+        return Reading("none", "no claim")
+    sentences = _SENTENCES.split(words)
     if not _COURTEOUS.isdisjoint(told):
         sentences = [sentence for sentence in sentences if not _COURTESY.search(sentence)]
-    completed: re.Match[str] | None = None
-    for sentence in () if _COMPLETING.isdisjoint(told) else sentences:
-        if sentence.endswith("?") or _COMPLETING.isdisjoint(_WORDS.findall(sentence)):
-            continue
-        found = _COMPLETION.search(sentence)
-        if found is not None and not _CONDITION.match(sentence) and not _NEGATED.search(sentence):
-            completed = found
-            break
-    could_not = not _LACKING.isdisjoint(told) and any(map(_COULD_NOT.search, sentences))
-    remains = not _LEFT.isdisjoint(told) and any(map(_REMAINS.search, sentences))
-    if not remains and (" of " in words or "/" in words):
-        remains = any(map(_counts_open, sentences))
+    completed = _completion(sentences) if may_complete else None
+    could_not = could_not and any(map(_COULD_NOT.search, sentences))
+    if completed is None and could_not:
+        return Reading("blocked", "could not")
+    remains = (remains and any(map(_REMAINS.search, sentences))) or (counted and _counts_open(words))
     if completed is None:
-        if could_not:
-            return Reading("blocked", "could not")
         return Reading("partial", "remains") if remains else Reading("none", "no claim")
     said = _shown(completed)
     open_ = could_not or remains or any(map(_STEP.search, sentences)) or any(map(_ASKING.search, sentences))
     return Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
+
+
+def _may_conclude(words: str) -> bool:
+    return any(stem in words for stem in _CONCLUDING) and any(noun in words for noun in _CONCLUDED)
+
+
+def _completion(sentences: list[str]) -> re.Match[str] | None:
+    """The first words that say that something is done."""
+    for sentence in sentences:
+        if sentence.endswith("?") or _COMPLETING.isdisjoint(_WORDS.findall(sentence)):
+            continue
+        found = _COMPLETION.search(sentence)
+        if found is not None and not _CONDITION.match(sentence) and not _NEGATED.search(sentence):
+            return found
+    return None
 
 
 def _is_answer(text: str) -> bool:
@@ -247,9 +287,9 @@ def _shown(found: re.Match[str]) -> str:
     return " ".join(found[0].lower().split())[:60].strip("*_`# .:!")
 
 
-def _counts_open(sentence: str) -> bool:
-    """Whether a sentence counts fewer than all: "4 of 6"."""
-    for found in _COUNT.finditer(sentence):
+def _counts_open(words: str) -> bool:
+    """Whether a text counts fewer than all: "4 of 6"."""
+    for found in _COUNT.finditer(words):
         part, whole = (int(number) for number in found.groups() if number is not None)
         if part < whole:
             return True

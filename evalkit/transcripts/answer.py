@@ -13,11 +13,14 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from evalkit.transcripts.corrected import corrected
 from evalkit.transcripts.judge import BEYOND, UNKNOWN
 from evalkit.transcripts.outcome import Outcome
 
 #: Runs to label first that are named.
 FIRST = 10
+#: Runs from which on a share has an interval.
+ENOUGH = 20
 #: Conditions that the greedy choice names at most.
 CHOSEN = 4
 
@@ -283,6 +286,9 @@ def _unlabelled(answer: dict[str, Any], claims: dict[str, Any] | None) -> str:
     rest = answer["recordings"] - answer["labelled"]
     done = answer["claims"]["done"]
     text = f"{rest} runs have no label. {done} of all {answer['recordings']} last turns claim done"
+    share = corrected(done, answer["recordings"])
+    if share is not None and answer["recordings"] >= ENOUGH:
+        text += f" ({100 * share.low:.0f} to {100 * share.high:.0f} % with the reader's measured errors)"
     words = ", ".join(f"“{word}” {count}" for word, count in (claims or {}).get("words", [])[:5])
     text += f" ({words})" if words else ""
     first = ", ".join(name.rpartition("/")[2] for name in answer["label_first"][:3])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import random
 from pathlib import Path
 
 import pytest
 
 from evalkit.core.turns import Call, Text, Thinking, make_turn
+from evalkit.strategies import claims as rules
 from evalkit.transcripts.claims import claim_of, read_claim
+from evalkit.transcripts.corrected import HELD_OUT, Errors, corrected
 from evalkit.transcripts.measure import (
     Labelled,
     Measured,
@@ -46,6 +49,15 @@ SAMPLE = Path(__file__).parent / "claim_sample.csv"
             "partial",
             "completion, but open",
         ),
+        ("Implementation complete. 12/12 tests passing.", "done", "completion"),
+        ("Everything is done except the deployment.", "partial", "completion, but open"),
+        ("Your order has been cancelled. Remaining balance: $201.", "done", "completion"),
+        ("Do you agree? If yes, we can conclude.", "done", "conclusion"),
+        ("<answer>42</answer>", "done", "keyword"),
+        ("So it is \\boxed{42}.", "done", "keyword"),
+        ('{"answer": 42}', "done", "keyword"),
+        ('{"path": "a.py"}', "none", "no claim"),
+        ("The tests pass in CI? I don't know whether the build passes.", "blocked", "could not"),
         ("The bug is not fixed yet.", "partial", "remains"),
         ("Two records remain.", "partial", "remains"),
         ("The records are done.", "done", "completion"),
@@ -63,6 +75,66 @@ SAMPLE = Path(__file__).parent / "claim_sample.csv"
 def test_words(text: str, claim: str, rule: str) -> None:
     reading = read_claim(text)
     assert (reading.claim, reading.rule) == (claim, rule)
+
+
+WRITTEN = Path(__file__).parent / "written_claims.csv"
+
+
+def test_written_ends_of_turn_of_every_kind_are_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """Written for this test, half of them seen while the rules were: an upper bound, no estimate."""
+    counts: dict[str, Measured] = {}
+    with WRITTEN.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            read, done = read_claim(row["text"]).claim == "done", row["claim"] == "done"
+            measured = counts.setdefault(row["kind"], Measured())
+            measured.tp += read and done
+            measured.fp += read and not done
+            measured.fn += done and not read
+            measured.tn += not read and not done
+    with capsys.disabled():
+        for kind, measured in counts.items():
+            print(f"\nwritten, {kind}: {measured}", end="")
+    assert set(counts) == {"coding", "operations", "research", "service"}
+    for measured in counts.values():
+        assert measured.precision is not None
+        assert measured.precision >= 0.95
+        assert measured.recall is not None
+        assert measured.recall >= 0.85
+
+
+def test_looking_for_words_first_changes_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    class All(frozenset[str]):
+        def isdisjoint(self, other: object) -> bool:
+            return False
+
+    with WRITTEN.open(newline="", encoding="utf-8") as file:
+        texts = [row["text"] for row in csv.DictReader(file)]
+    texts += ["4 of 6 are migrated.", "All but one is fixed.", "You're all set!", "Done.", "We can conclude."]
+    quick = [rules.read_claim.__wrapped__(text) for text in texts]
+    for name in ("_COMPLETING", "_COURTEOUS", "_LACKING", "_LEFT"):
+        monkeypatch.setattr(rules, name, All())
+    monkeypatch.setattr(rules, "_LEFT_PHRASES", ("",))
+    monkeypatch.setattr(rules, "_may_conclude", lambda words: True)
+    assert [rules.read_claim.__wrapped__(text) for text in texts] == quick
+
+
+def test_an_interval_of_claims_covers_what_it_should() -> None:
+    """90 % intervals of 400 draws, for a share and a reader that are known: between 87 and 95 % cover it."""
+    drawn = random.Random(7)
+    for share, finds, spares in ((0.3, 0.9, 0.95), (0.7, 0.95, 0.98), (0.1, 0.85, 0.9)):
+        covered = 0
+        for _ in range(400):
+            tp = sum(drawn.random() < finds for _ in range(60))
+            tn = sum(drawn.random() < spares for _ in range(150))
+            claims = sum(drawn.random() < share for _ in range(200))
+            read = sum(drawn.random() < finds for _ in range(claims))
+            read += sum(drawn.random() >= spares for _ in range(200 - claims))
+            found = corrected(read, 200, Errors(tp, 60 - tp, tn, 150 - tn))
+            assert found is not None
+            covered += found.low <= share <= found.high
+        assert 0.87 <= covered / 400 <= 0.95
+    assert corrected(3, 0) is None
+    assert corrected(3, 10, Errors(1, 9, 1, 9)) is None
 
 
 def test_a_finish_call_claims_and_thoughts_and_cut_off_turns_do_not() -> None:
@@ -140,9 +212,11 @@ def test_the_labelled_sample_and_what_the_rules_make_of_it(capsys: pytest.Captur
     folder = trajectories()
     with SAMPLE.open(newline="") as file:
         digests = {(row["recording"], int(row["turn"])): row["digest"] for row in csv.DictReader(file)}
-    known = [item for item in read_paths([folder]) if not isinstance(item, Problem)]
+    known = [
+        item for item in read_paths([folder, folder.parent / "cassettes"]) if not isinstance(item, Problem)
+    ]
     for item in known:
-        name = item.id.removeprefix(f"{folder.as_posix()}/")
+        name = item.id.removeprefix(f"{folder.as_posix()}/").removeprefix(f"{folder.parent.as_posix()}/")
         for number, step in enumerate(item.steps, 1):
             if (name, number) in digests:
                 text = step.turn.text.encode("utf-8", "surrogatepass")
@@ -153,13 +227,18 @@ def test_the_labelled_sample_and_what_the_rules_make_of_it(capsys: pytest.Captur
     with capsys.disabled():
         for part, measured in parts.items():
             print(f"\nclaims, {part}: {measured}", end="")
-    assert set(parts) == {"tuning", "held_out"}
-    for measured in parts.values():
+    kinds = ("service", "research", "assistant")
+    assert set(parts) == {f"{half} {kind}" for half in ("tuning", "held_out") for kind in kinds}
+    for part, measured in parts.items():
         assert not measured.missing
-        assert measured.precision is not None
-        assert measured.recall is not None
-        assert measured.precision >= 0.9
-        assert measured.recall >= 0.9
+        if not part.endswith("assistant"):
+            assert measured.precision is not None
+            assert measured.precision >= 0.9
+            assert measured.recall is not None
+            assert measured.recall >= 0.9
+    held = [measured for part, measured in parts.items() if part.startswith("held_out")]
+    # The errors that intervals carry are these.
+    assert Errors(*(sum(getattr(one, name) for one in held) for name in ("tp", "fn", "tn", "fp"))) == HELD_OUT
     # The figures that the guide quotes are these.
     guide = (Path(__file__).parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
     for part, measured in parts.items():
