@@ -26,8 +26,16 @@ def item_of(task: Task, call: Call) -> int:
 
 
 def logical_action(call: Call, item: int) -> str:
-    """The name of what a call does: tool and items, or tool and arguments where it names no item."""
-    return f"{call.tool} {item}" if item else f"{call.tool} {call.arguments}"
+    """The name of what a call does: tool and items, or where it names none tool and arguments but the key."""
+    return f"{call.tool} {item}" if item else f"{call.tool} {said_but_key(call.arguments)}"
+
+
+def said_but_key(arguments: str) -> str:
+    """A call's arguments without the key, written in one way; broken ones as they are."""
+    values = parse_arguments(arguments)
+    if values is None:
+        return arguments
+    return json.dumps({name: value for name, value in values.items() if name != KEY_ARGUMENT}, sort_keys=True)
 
 
 def undoes(tool: Tool, done_by: str) -> bool:
@@ -40,9 +48,8 @@ def own_key(scope: str, call: Call, generation: int) -> str:
 
     ``scope`` keeps two tasks apart.
     """
-    values = parse_arguments(call.arguments) or {}
-    said = json.dumps({name: value for name, value in values.items() if name != KEY_ARGUMENT}, sort_keys=True)
-    digest = hashlib.blake2b(f"{call.tool}\n{said}\n{generation}".encode(), digest_size=8).hexdigest()
+    said = f"{call.tool}\n{said_but_key(call.arguments)}\n{generation}"
+    digest = hashlib.blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return f"{scope}:{call.tool}:{digest}"
 
 
