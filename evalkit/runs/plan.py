@@ -76,7 +76,7 @@ class Recipe(msgspec.Struct, frozen=True):
 
     ``sources`` are the YAML texts by place. ``strategies`` are fingerprints by name, so that a changed one
     is noticed. ``heard`` is what harnesses speak whose manifests do not say so; ``fresh`` gives each of their
-    episodes a process of its own.
+    episodes a process of its own. ``home`` is the folder from which relative paths go.
     """
 
     evalkit: str
@@ -90,11 +90,13 @@ class Recipe(msgspec.Struct, frozen=True):
     medium: Medium = Medium()
     heard: dict[str, Heard] = {}
     fresh: bool = False
+    home: str = ""
 
     @property
     def id(self) -> str:
         """The run's name: a digest of all that decides its results."""
-        parts = msgspec.structs.replace(self, sources={}, baseline="")
+        parts = msgspec.structs.asdict(msgspec.structs.replace(self, sources={}, baseline=""))
+        del parts["home"]
         return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=6).hexdigest()
 
 
@@ -114,7 +116,8 @@ class Plan:
     def __init__(self, recipe: Recipe, scenarios: list[Scenario]) -> None:
         self.recipe = recipe
         self.scenarios = scenarios
-        self.strategies: list[Strategy] = [_strategy_of(contender) for contender in recipe.contenders]
+        home = recipe.home
+        self.strategies: list[Strategy] = [_strategy_of(contender, home) for contender in recipe.contenders]
 
     def seeds(self, scenario: int, contender: int) -> int:
         """How many seeds a cell is run with: one where nothing is random, none where it cannot be played."""
@@ -215,6 +218,7 @@ def make_plan(
         medium=medium,
         heard=heard,
         fresh=fresh,
+        home=str(Path.cwd()),
     )
     return Plan(recipe, playable)
 
@@ -236,13 +240,13 @@ def cell_name(scenario: str, harness: str) -> str:
     return f"{scenario} × {harness}"
 
 
-def _strategy_of(contender: Contender) -> Strategy:
+def _strategy_of(contender: Contender, home: str = "") -> Strategy:
     """A contender's strategy; a harness has its own, which nobody asks."""
     if contender.foreign:
         return Strategy(done_when=silence(), name=contender.harness)
     if contender.durable:
-        return find_strategy(contender.harness.partition(":")[2] or WORKERS_STRATEGY)
-    return find_strategy(contender.strategy)
+        return find_strategy(contender.harness.partition(":")[2] or WORKERS_STRATEGY, home)
+    return find_strategy(contender.strategy, home)
 
 
 def worker_cannot(scenario: Scenario) -> str:
@@ -301,7 +305,7 @@ def plan_from(recipe: Recipe, *, whole: bool = False) -> Plan:
     by_name: dict[str, Scenario] = {}
     try:
         for place, text in recipe.sources.items():
-            now = _text_of(place) if whole and REDACTED in text else None
+            now = _text_of(Path(recipe.home, place)) if whole and REDACTED in text else None
             loaded = load_text(now if now is not None and kept_text(place, now) == text else text, place)
             by_name.update({scenario.name: scenario for scenario in map(_with_clean_name, loaded)})
         scenarios = [by_name[entry.name] for entry in recipe.entries]
@@ -321,7 +325,9 @@ def changes_since(recipe: Recipe) -> list[str]:
     places = [
         place
         for place, text in recipe.sources.items()
-        if (now := _text_of(place)) is not None and now != text and kept_text(place, now) != text
+        if (now := _text_of(Path(recipe.home, place))) is not None
+        and now != text
+        and kept_text(place, now) != text
     ]
     if places:
         named = ", ".join(places[:3]) + (f" and {len(places) - 3} more" if len(places) > 3 else "")
@@ -332,7 +338,7 @@ def changes_since(recipe: Recipe) -> list[str]:
             if contender.foreign:
                 now = find_harness(contender.harness).fingerprint
             else:
-                now = fingerprint(_strategy_of(contender))
+                now = fingerprint(_strategy_of(contender, recipe.home))
         except (StrategyError, ManifestError) as error:
             changes.append(str(error))
             continue
@@ -341,9 +347,9 @@ def changes_since(recipe: Recipe) -> list[str]:
     return changes
 
 
-def _text_of(place: str) -> str | None:
+def _text_of(place: Path) -> str | None:
     """The text of a scenario file as it is now; None where it cannot be read."""
     try:
-        return Path(place).read_text(encoding="utf-8")
+        return place.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return None

@@ -83,9 +83,10 @@ def usable_names() -> tuple[tuple[str, ...], list[str]]:
     return tuple(names), notes
 
 
-def find_strategy(name: str) -> Strategy:
+def find_strategy(name: str, home: str = "") -> Strategy:
     """A strategy by preset name, entry point, ``module:name`` or path of a YAML file.
 
+    ``home`` is the folder that paths and modules are looked for from; empty: the one that this runs in.
     ``NAME@misses=0.1,fooled=0.05``: the same with a verifier that errs at these assumed rates.
     """
     if name in PRESETS:
@@ -95,15 +96,15 @@ def find_strategy(name: str) -> Strategy:
     try:
         base, rates = split_name(name)
         if rates:
-            return with_rates(find_strategy(base), name, rates)
+            return with_rates(find_strategy(base, home), name, rates)
     except StrategyError:
         raise
     except ValueError as error:
         raise StrategyError(str(error)) from None
     if name.endswith((".yaml", ".yml")):
-        return read_strategy(Path(name))
+        return read_strategy(Path(home, name))
     if ":" in name:
-        return _from_module(name)
+        return _from_module(name, home or os.getcwd())
     point = _plugins().get(name)
     if point is None:
         raise StrategyError(
@@ -131,10 +132,10 @@ def _named(found: Any, name: str) -> Strategy:
     return found.but(name=name) if found.name == "custom" else found
 
 
-def _from_module(name: str) -> Strategy:
+def _from_module(name: str, home: str) -> Strategy:
     module, _, attribute = name.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    if home not in sys.path:
+        sys.path.insert(0, home)
     try:
         found = getattr(import_module(module), attribute)
     except ModuleNotFoundError as error:

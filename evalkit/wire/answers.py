@@ -64,6 +64,18 @@ class Answer(msgspec.Struct, frozen=True):
     counted: bool = True
 
 
+#: Where the finish markers of a stream are kept; no field of any API.
+MARKERS = "finish_markers"
+
+
+def markers_said(body: Mapping[str, Any], label: object) -> str:
+    """A provider's label, the last that a stream gave; all of them where they contradict each other."""
+    labels = list(dict.fromkeys(body.get(MARKERS) or ()))
+    if len(labels) > 1:
+        return ", then ".join(labels)
+    return label if isinstance(label, str) else "null"
+
+
 class BrokenStream(Exception):
     """A stream that is no answer: it ended too soon, or an error came in it."""
 

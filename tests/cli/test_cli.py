@@ -246,3 +246,20 @@ def test_help_loads_little_more_than_click() -> None:
     ]
     empty, click, helped = (min(times) for times in zip(*rounds, strict=True))
     assert helped - empty < 1.6 * (click - empty)
+
+
+def test_a_run_with_a_strategy_file_is_shown_from_any_folder(
+    here: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "mine.yaml").write_text("done_when: silence\n")
+    (here / "shown_anywhere.py").write_text(
+        "from evalkit import Strategy, conditions\nown = Strategy(done_when=conditions.silence())\n"
+    )
+    run = call("run", EXAMPLE, "-s", "mine.yaml", "-s", "shown_anywhere:own", "--out", "r", "--no-charts")
+    assert run.exit_code == 0, run.output
+    shown = [call("show", "r", number).output for number in "01"]
+    assert all("outcome: done/reachable" in text for text in shown)
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    for number, text in zip("01", shown, strict=True):
+        elsewhere = call("show", str(here / "r"), number)
+        assert (elsewhere.exit_code, elsewhere.output) == (0, text)

@@ -230,3 +230,77 @@ def test_a_stream_that_only_stops_is_no_answer() -> None:
         for length in range(len(events) - 2):
             answer = decode_stream(dialect, events[:length])
             assert (answer.turn.kind, answer.turn.native) == ("failed", "cut_no_end")
+
+
+class TestOddAnswers:
+    """What no API should send and some do: read, and named in the label."""
+
+    def test_two_finish_markers_in_one_stream(self) -> None:
+        def chunk(**choice: Any) -> dict[str, Any]:
+            return {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": None, **choice}]}
+
+        said = chunk(delta={"content": "Sent."})
+        once = [said, chunk(finish_reason="stop")]
+        twice = [*once, chunk(finish_reason="tool_calls")]
+        assert decode_stream("chat", once).turn.native == "stop"
+        turn = decode_stream("chat", twice).turn
+        assert (turn.stop, turn.native, turn.text) == ("tool_use", "stop, then tool_calls", "Sent.")
+        assert decode_stream("chat", [*once, once[-1]]).turn.native == "stop"
+
+    def test_two_of_them_in_a_stream_of_messages(self) -> None:
+        events = [
+            {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+            {"type": "message_delta", "delta": {"stop_reason": "max_tokens"}},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        ]
+        turn = decode_stream("anthropic", events).turn
+        assert (turn.stop, turn.native) == ("end_turn", "max_tokens, then end_turn")
+
+    @pytest.mark.parametrize(
+        ("status", "said"), [("completed", ", with a completed function_call"), ("incomplete", "")]
+    )
+    def test_a_completed_call_in_an_incomplete_response(self, status: str, said: str) -> None:
+        call = {
+            "type": "function_call",
+            "call_id": "c",
+            "name": "do_item",
+            "arguments": "{}",
+            "status": status,
+        }
+        body = {
+            "id": "r",
+            "status": "incomplete",
+            "incomplete_details": {"reason": "max_output_tokens"},
+            "output": [call],
+        }
+        turn = SPOKEN["responses"].decode(body).turn
+        assert (turn.kind, turn.native) == ("cut_off", f"incomplete/max_output_tokens{said}")
+
+    def test_cited_text_is_whole_sentences(self) -> None:
+        cited = {"type": "text", "text": "the tests pass", "citations": [{"type": "char_location"}]}
+        content = [
+            {"type": "text", "text": "The log says that "},
+            cited,
+            {"type": "text", "text": ". TERMINATE"},
+        ]
+        body = {"type": "message", "content": content, "stop_reason": "end_turn"}
+        assert SPOKEN["anthropic"].decode(body).turn.text == "The log says that the tests pass. TERMINATE"
+        apart = [{"type": "text", "text": "One."}, {"type": "text", "text": "Two.", "citations": None}]
+        assert SPOKEN["anthropic"].decode({**body, "content": apart}).turn.text == "One.\nTwo."
+
+    def test_citations_of_a_stream_are_kept_for_sending_back(self) -> None:
+        events = [
+            {"type": "message_start", "message": {"id": "m", "role": "assistant", "content": []}},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "It is "}},
+            {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "green."}},
+            {
+                "type": "content_block_delta",
+                "index": 1,
+                "delta": {"type": "citations_delta", "citation": {"x": 1}},
+            },
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        ]
+        answer = decode_stream("anthropic", events)
+        assert answer.turn.text == "It is green."
+        assert answer.raw[1]["citations"] == [{"x": 1}]

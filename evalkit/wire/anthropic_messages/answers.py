@@ -17,6 +17,7 @@ from evalkit.core.turns import (
     parse_arguments,
 )
 from evalkit.wire.answers import (
+    MARKERS,
     Answer,
     BrokenStream,
     Event,
@@ -24,6 +25,7 @@ from evalkit.wire.answers import (
     encode_json,
     listed,
     mapped,
+    markers_said,
     number,
     pieces_of,
     text_in,
@@ -180,6 +182,7 @@ def accumulate(stream: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     body: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
     written: dict[int, str] = {}
+    labels: list[str] = []
     ended = False
     for data in stream:
         kind = data.get("type")
@@ -191,7 +194,10 @@ def accumulate(stream: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             index = number(data.get("index"))
             _add(blocks.setdefault(index, {}), mapped(data.get("delta")), written, index)
         elif kind == "message_delta":
-            body.update({key: value for key, value in mapped(data.get("delta")).items() if key != "type"})
+            said = mapped(data.get("delta"))
+            if said.get("stop_reason") is not None:
+                labels.append(str(said["stop_reason"]))
+            body.update({key: value for key, value in said.items() if key != "type"})
             usage = {key: value for key, value in mapped(data.get("usage")).items() if value is not None}
             body["usage"] = {**mapped(body.get("usage")), **usage}
             ended = True
@@ -204,7 +210,7 @@ def accumulate(stream: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         blocks[index]["input"] = {} if value is None else dict(value)
         blocks[index][PARTIAL] = text or "{}"
     body["content"] = [blocks[index] for index in sorted(blocks)]
-    return body
+    return {**body, MARKERS: labels} if len(labels) > 1 else body
 
 
 def _add(block: dict[str, Any], delta: dict[str, Any], written: dict[int, str], index: int) -> None:
@@ -217,6 +223,8 @@ def _add(block: dict[str, Any], delta: dict[str, Any], written: dict[int, str], 
         block["signature"] = delta.get("signature")
     elif kind == "input_json_delta":
         written[index] = written.get(index, "") + str(delta.get("partial_json") or "")
+    elif kind == "citations_delta":
+        block["citations"] = [*listed(block.get("citations")), delta.get("citation")]
     elif kind == "compaction_delta":
         block["content"] = delta.get("content")
 
@@ -232,7 +240,7 @@ def decode(body: Mapping[str, Any]) -> Answer:
     turn = make_turn(
         read_blocks(raw),
         stop,
-        native=label if isinstance(label, str) else "null",
+        native=markers_said(body, label),
         category=category if isinstance(category, str) else None,
     )
     usage = mapped(body.get("usage"))
@@ -258,11 +266,19 @@ def _error(body: Mapping[str, Any]) -> Answer:
 
 
 def read_blocks(raw: list[dict[str, Any]]) -> tuple[Block, ...]:
+    """The blocks of a message. Text that is cited comes in pieces, which are whole sentences again here."""
     blocks: list[Block] = []
-    for block in raw:
+    cited = False
+    for place, block in enumerate(raw):
         kind = str(block.get("type"))
         if kind == "text":
-            blocks.append(Text(str(block.get("text") or "")))
+            text, before = str(block.get("text") or ""), cited
+            cited = bool(block.get("citations"))
+            last = blocks[-1] if place and raw[place - 1].get("type") == "text" else None
+            if isinstance(last, Text) and (cited or before):
+                blocks[-1] = Text(last.text + text)
+            else:
+                blocks.append(Text(text))
         elif kind in ("thinking", "redacted_thinking", "compaction"):
             blocks.append(Thinking(text_in(block.get("thinking") or block.get("content"))))
         elif kind == "tool_use":

@@ -11,12 +11,14 @@ from typing import Any
 from evalkit.core.turns import CONTENT_FILTER, Block, Call, StopReason, Text, Thinking, Turn, make_turn
 from evalkit.wire.answers import (
     CREATED,
+    MARKERS,
     Answer,
     BrokenStream,
     Event,
     Outgoing,
     listed,
     mapped,
+    markers_said,
     number,
     pieces_of,
     text_in,
@@ -127,6 +129,7 @@ def accumulate(stream: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": None}
     calls: dict[int, dict[str, Any]] = {}
     label: Any = None
+    labels: list[str] = []
     ended = False
     for data in stream:
         if data.get("error"):
@@ -140,12 +143,15 @@ def accumulate(stream: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             _add(message, calls, mapped(mapped(choice).get("delta")))
             if mapped(choice).get("finish_reason") is not None:
                 label = choice["finish_reason"]
+                labels.append(str(label))
                 ended = True
     if not ended:
         raise BrokenStream("cut_no_end")
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    return {**body, "choices": [{"index": 0, "message": message, "finish_reason": label}]}
+    whole = {"index": 0, "message": message, "finish_reason": label}
+    told = {MARKERS: labels} if len(labels) > 1 else {}
+    return {**body, "choices": [whole], **told}
 
 
 def _add(message: dict[str, Any], calls: dict[int, dict[str, Any]], delta: dict[str, Any]) -> None:
@@ -178,8 +184,8 @@ def decode(body: Mapping[str, Any]) -> Answer:
     stop: StopReason = _STOPS.get(label, "unknown") if isinstance(label, str) else "unknown"
     if message.get("refusal") and stop == "end_turn":
         stop = "refusal"
-    native = label if isinstance(label, str) else "null"
-    category = CONTENT_FILTER if native == CONTENT_FILTER else None
+    native = markers_said(body, label)
+    category = CONTENT_FILTER if label == CONTENT_FILTER else None
     turn = make_turn(_blocks(message), stop, native=native, category=category)
     usage = mapped(body.get("usage"))
     spent, said = number(usage.get("prompt_tokens")), number(usage.get("completion_tokens"))

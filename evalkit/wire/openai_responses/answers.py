@@ -196,7 +196,7 @@ def decode(body: Mapping[str, Any]) -> Answer:
     usage = mapped(body.get("usage"))
     error = mapped(body.get("error"))
     return Answer(
-        make_turn(blocks, stop, native=native, category=_category(native)),
+        make_turn(blocks, stop, native=native + _whole(body, raw), category=_category(native)),
         str(body.get("id") or ""),
         number(usage.get("input_tokens")),
         number(usage.get("output_tokens")),
@@ -212,6 +212,18 @@ def _error(error: Any) -> Answer:
     given = mapped(error)
     name = str(given.get("code") or given.get("type") or error)
     return Answer(make_turn((), "failed", native=name), error=name)
+
+
+def _whole(body: Mapping[str, Any], raw: list[dict[str, Any]]) -> str:
+    """The calls of a response that was cut off which it says are complete all the same, for its label."""
+    if body.get("status") != "incomplete":
+        return ""
+    kinds = [
+        str(item.get("type"))
+        for item in raw
+        if str(item.get("type")).endswith("_call") and item.get("status") == "completed"
+    ]
+    return f", with a completed {kinds[0]}" if kinds else ""
 
 
 def _category(native: str) -> str | None:
