@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses soak live fuzz simulations league lint types bench cassettes lock clean
+.PHONY: setup demo test test-all test-harnesses soak promises live fuzz simulations league lint types bench cassettes lock clean
 
 setup: .venv/.ready
 
@@ -29,7 +29,11 @@ test-harnesses: setup
 
 # What takes too long for every change: killed and resumed a hundred times, and the like.
 soak: setup
-	$(BIN)/pytest -m "soak or dask" tests/runs tests/worker
+	$(BIN)/pytest -m "soak or dask" tests/containment tests/cli tests/runs tests/worker
+
+# Breaks each promise of docs/promises.md, one after the other; fails where a test that is named for it does not.
+promises: setup
+	$(BIN)/python -m tests.promises
 
 # Live runs against a provider on loopback: killed a hundred times and gone on with, and 200 episodes timed.
 # Writes reports/live/.

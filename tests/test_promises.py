@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tests.promises.breaks import BREAKS, Break
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
@@ -49,3 +53,14 @@ def test_what_takes_long_is_marked_as_such() -> None:
             for name in re.findall(r"`(tests/[\w/]+\.py(?:::\w+)+)`", part):
                 file, _, test = name.partition("::")
                 assert ("slow" in marks(found_in(file)[test])) == wanted, name
+
+
+@pytest.mark.parametrize("each", BREAKS, ids=lambda each: each.name)
+def test_what_breaks_a_promise_is_there(each: Break) -> None:
+    """The attribute that ``make promises`` replaces, and its test, which the page names."""
+    module, _, attribute = each.target.partition(":")
+    found: object = import_module(module)
+    for part in attribute.split("."):
+        found = inspect.getattr_static(found, part)
+    assert each.test.partition("[")[0] in NAMED
+    compile(each.broken, each.name, "eval")

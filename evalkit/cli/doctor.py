@@ -38,6 +38,7 @@ def command() -> None:
     python = ".".join(map(str, sys.version_info[:3]))
     click.echo(f"evalkit {__version__}, Python {python}")
     missing = _packages() + _programs()
+    _containment()
     _library()
     _harnesses()
     _completion()
@@ -70,6 +71,22 @@ def _programs() -> int:
         _line(name, "found" if find_program(name) else None, use, remedy)
         for name, (use, remedy) in PROGRAMS.items()
     )
+
+
+def _containment() -> None:
+    """How what a harness or a world's command starts is held here; what that prevents is in the docs."""
+    from evalkit.containment.machine import this_machine
+
+    machine = this_machine()
+    ways = {
+        "namespace": "a PID namespace for each program",
+        "subreaper": "a subreaper for each program",
+        "group": "a process group for each program",
+    }
+    click.echo("containment")
+    click.echo(f"  processes    {ways[machine.way]}" + (f" ({machine.why})" if machine.why else ""))
+    click.echo(f"  number       {'a control group and a watch' if machine.tasks else 'a watch'}")
+    click.echo(f"  network      {'none' if machine.network else 'not taken'} for commands of worlds")
 
 
 def _library() -> None:

@@ -66,7 +66,8 @@ def main(arguments: list[str]) -> int:
     guard.group = group
     try:
         if told["way"] != "namespace":
-            _call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            if told["way"] == "subreaper":
+                _call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             guard.keep(alive, wakes, namespace=False)
             return 0
         return _namespace(guard, told, alive, wakes)
@@ -194,7 +195,9 @@ class _Guard:
     def _become(self) -> None:
         """In the child: set the limits, give up the rights, become the command."""
         os.setsid()
-        _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        linux = hasattr(_library(), "prctl")
+        if linux:
+            _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ", "SIGTERM", "SIGCHLD", "SIGINT", "SIGHUP", "SIGQUIT"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), signal.SIG_DFL)
@@ -216,10 +219,10 @@ class _Guard:
         if self.namespace and os.geteuid() and self.number("processes"):
             # Counted in the user namespace alone, threads too; root is not bound by it.
             _limit(resource.RLIMIT_NPROC, 2 * self.number("processes"))
-        if os.geteuid() == 0:
+        if linux and os.geteuid() == 0:
             for right in _TAKEN:
                 _library().prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
-        if hasattr(_library(), "prctl"):
+        if linux:
             _library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         os.execvp(self.command[0], self.command)
 

@@ -41,8 +41,8 @@ def this_machine() -> Machine:
     tasks = os.geteuid() == 0 and any(
         os.access(base, os.W_OK) and (base.name == "pids" or _counts_tasks(base)) for base in _CGROUPS
     )
-    if wanted in ("subreaper", "group"):
-        return Machine("subreaper", False, tasks, f"{WAY}={wanted}")
+    if wanted in WAYS and wanted != "namespace":
+        return Machine(wanted, False, tasks, f"{WAY}={wanted}")
     why = _tried(network=False)
     if why is None:
         return Machine("namespace", True, tasks)

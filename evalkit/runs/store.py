@@ -112,9 +112,9 @@ class Store:
             base = _connect(file) if write else sqlite3.connect(address_of(folder), uri=True)
             recipe = _read_recipe(folder, base)
             if write:
-                (found,) = base.execute("pragma quick_check(1)").fetchone()
-                if found != "ok":
-                    raise RunError(f"{folder}: the run is damaged: {' '.join(str(found).split())}")
+                found = damage_in(base)
+                if found:
+                    raise RunError(f"{folder}: the run is damaged: {found}")
             _check_values(folder, base, recipe)
         # What SQLite says of a damaged file may quote it, and then is no text.
         except (sqlite3.Error, UnicodeDecodeError, RunError) as error:
@@ -226,6 +226,12 @@ def _connect(file: Path) -> sqlite3.Connection:
     base.execute("pragma journal_mode = wal")
     base.execute("pragma synchronous = normal")
     return base
+
+
+def damage_in(base: sqlite3.Connection) -> str:
+    """What SQLite finds wrong with a file when it looks through all of it; empty where it is sound."""
+    (found,) = base.execute("pragma quick_check(1)").fetchone()
+    return "" if found == "ok" else " ".join(str(found).split())
 
 
 def address_of(folder: Path) -> str:

@@ -107,7 +107,7 @@ class Connection:
             return None
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > self._max_body:
+        if not length.isdigit() or not self._fits(int(length)):
             return _too_large(self._max_body)
         if headers.get("expect", "").lower() == "100-continue":
             self._writer.write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
@@ -116,13 +116,17 @@ class Connection:
             event = await self._event()
             if isinstance(event, h11.Data):
                 body += event.data
-                if len(body) > self._max_body:
+                if not self._fits(len(body)):
                     return _too_large(self._max_body)
             elif isinstance(event, h11.EndOfMessage):
                 method = head.method.decode("ascii")
                 return HttpRequest(method, head.target.decode("ascii"), headers, bytes(body))
             else:
                 return None
+
+    def _fits(self, size: int) -> bool:
+        """Whether a body of so many bytes is taken, told beforehand or come in pieces."""
+        return size <= self._max_body
 
     async def _event(self) -> object:
         while True:

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.harnesses.episodes import LOOP, played, program, running
+from evalkit.harnesses.command import Over
+from evalkit.harnesses.endings import Finished
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+from tests.harnesses.episodes import LOOP, played, program, running, scenario
 from tests.processes import living
 
 END = """
@@ -217,3 +221,36 @@ def test_no_secret_of_the_caller_is_seen(
     episode, kept = played(harness)
     assert (episode.ending, episode.native) == ("done", "False"), kept.output
     assert os.environ["ANTHROPIC_API_KEY"] == "PLANTED"
+
+
+#: All that a harness finds in its environment; what is added here is added on purpose.
+ALLOWED = {
+    *("PATH", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT", "HOME", "USERPROFILE", "TMPDIR", "LANG"),
+    *("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "NO_PROXY", "no_proxy"),
+    *("PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"),
+    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"),
+}
+
+
+def test_it_finds_nothing_in_its_environment_but_what_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANY_NAME_AT_ALL", "x")
+    text = END + "end({'ending': 'done', 'report': {'reason': ' '.join(os.environ)}, 'native': 'x'})"
+    harness = program(tmp_path, text)
+    contract, runner = contract_of(harness), runner_of(harness, seconds=20)
+    seen: list[str] = []
+    run = runner.run
+
+    def noted(told: dict[str, str], over: Over) -> Finished:
+        finished = run(told, over)
+        seen.extend(finished.told["report"]["reason"].split())
+        return finished
+
+    monkeypatch.setattr(runner, "run", noted)
+    with server_for_harnesses() as server:
+        run_foreign(Arena(scenario(), contract.offered), 0, contract, runner, server)
+    runner.close()
+    found = {name for name in seen if not name.startswith("EVALKIT_")}
+    assert found - {"LC_CTYPE", "PWD", "SHLVL", "_"} <= ALLOWED
+    assert {"HOME", "ANTHROPIC_BASE_URL"} <= found

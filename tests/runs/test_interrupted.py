@@ -16,8 +16,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evalkit.runs.chunks import Chunk, Rows, singles
+from evalkit.runs.pool import Local
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, RunError, Store
+from evalkit.runs.work import measured
 from tests.helpers import document
 from tests.runs.test_run import STRATEGIES, TEXT, files, plan, whole
 
@@ -302,3 +305,50 @@ def test_a_damaged_file_is_not_gone_on_with(tmp_path: Path) -> None:
     file.write_bytes(bytes(data))
     with pytest.raises(RunError, match=r"the run is damaged|the run cannot be read"):
         Store.open(tmp_path, write=True)
+
+
+def test_damage_that_no_reading_meets_is_found_before_a_run_goes_on(tmp_path: Path) -> None:
+    """Two rows of a page are in the wrong order: each of them can still be read."""
+    made = plan(200)
+    store = Store.create(tmp_path, made.recipe)
+    run_plan(made, store, 1)
+    (size,) = store.base.execute("pragma page_size").fetchone()
+    store.close()
+    data = bytearray((tmp_path / FILE).read_bytes())
+    # The last page of rows; its cells' places begin after eight bytes.
+    page = max(place for place in range(size, len(data), size) if data[place] == 13)
+    places = slice(page + 8, page + 12)
+    data[places] = data[page + 10 : page + 12] + data[page + 8 : page + 10]
+    (tmp_path / FILE).write_bytes(bytes(data))
+    read = Store.open(tmp_path, write=False)
+    assert read.count() == made.episodes()
+    read.close()
+    with pytest.raises(RunError, match="the run is damaged"):
+        Store.open(tmp_path, write=True)
+
+
+def test_a_resume_runs_no_finished_cell_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = plan(30)
+    store = Store.create(tmp_path, made.recipe)
+    run_plan(made, store, 1)
+    with store.base:
+        store.base.execute("delete from episode where cell % 7 = 3")
+    missing = [cell for cell in range(made.episodes()) if cell % 7 == 3]
+    ran: list[int] = []
+
+    def noted(chunk: Chunk) -> tuple[Rows, float]:
+        ran.extend(cell.cell for cell in singles(chunk))
+        return measured(chunk)
+
+    run_plan(made, store, 1, engine=Local(1, noted))
+    store.close()
+    assert ran == missing
+
+
+def test_what_is_kept_is_on_the_disk(tmp_path: Path) -> None:
+    """A power cut must not tear the file: the log is synchronised before it is taken over."""
+    store = Store.create(tmp_path, plan(1).recipe)
+    for each in (store, Store.open(tmp_path, write=True)):
+        assert each.base.execute("pragma synchronous").fetchone() == (1,)
+        assert each.base.execute("pragma journal_mode").fetchone() == ("wal",)
+        each.close()

@@ -371,3 +371,10 @@ def test_a_server_that_is_not_there_is_named_without_the_password() -> None:
     with pytest.raises(StoreError, match="cannot be opened") as caught:
         open_store("postgresql://ada:secret@127.0.0.1:9/none?connect_timeout=1")
     assert "secret" not in str(caught.value)
+
+
+def test_what_a_worker_kept_is_on_the_disk(tmp_path: Path) -> None:
+    """A confirmed effect must survive a power cut, or it would be made twice."""
+    base = SqliteDatabase(str(tmp_path / "tasks.sqlite"))
+    assert base.execute("pragma synchronous") == [(2,)]
+    base.close()

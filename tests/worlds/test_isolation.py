@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,15 @@ def run(tmp_path: Path):  # type: ignore[no-untyped-def]
     return run_it
 
 
+#: All that a command finds in its environment; what is added here is added on purpose.
+ALLOWED = {
+    *("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"),
+    *("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_ADDOPTS", "EVALKIT_FOLDER"),
+    *("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL", "GIT_TERMINAL_PROMPT", "GIT_EDITOR", "GIT_PAGER"),
+    *(f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")),
+}
+
+
 class TestRun:
     def test_status_and_output_of_both_streams(self, run) -> None:  # type: ignore[no-untyped-def]
         assert run("echo out; echo err >&2; exit 3") == Finished(3, "out\nerr\n")
@@ -40,6 +50,7 @@ class TestRun:
         names = {line.split("=")[0] for line in run("env").output.splitlines()}
         assert not {"ANTHROPIC_API_KEY", "GIT_DIR", "USER", "SSH_AUTH_SOCK"} & names
         assert run("echo $HOME").output != os.environ.get("HOME")
+        assert names - {"PWD", "OLDPWD", "SHLVL", "_"} == ALLOWED
 
     def test_there_is_no_input(self, run) -> None:  # type: ignore[no-untyped-def]
         assert run("cat") == Finished(0, "")
@@ -53,8 +64,10 @@ class TestRun:
 
 class TestLimits:
     def test_time(self, run) -> None:  # type: ignore[no-untyped-def]
+        start = time.monotonic()
         finished = run("echo started; sleep 30", seconds=0.3)
         assert finished == Finished(None, "started\n")
+        assert time.monotonic() - start < 4
 
     def test_time_where_the_system_has_no_process_handles(  # type: ignore[no-untyped-def]
         self, run, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,231 @@
+"""How each promise is broken: an attribute is replaced, and a test that is named for it has to fail."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Break(NamedTuple):
+    """``target`` is ``module:attribute``, ``broken`` an expression that takes its place.
+
+    In it ``original`` is what was there, and the names of its module are known. ``test`` is a test of
+    ``docs/promises.md``.
+    """
+
+    name: str
+    target: str
+    broken: str
+    test: str
+
+
+_KEPT = "tests/runs/test_interrupted.py"
+_WORKERS = "tests/containment/test_workers.py"
+_FOLDERS = "tests/containment/test_folders.py"
+_COMMANDS = "tests/worlds/test_hostile_commands.py"
+_HARNESSES = "tests/harnesses/test_hostile_harnesses.py"
+
+BREAKS = (
+    # Results
+    Break(
+        "every truth is complete",
+        "evalkit.scoring.arena:Arena.truth",
+        "lambda *a, **k: 'complete'",
+        "tests/scoring/test_hand_table.py::test_cell",
+    ),
+    Break(
+        "rows of a second worker are lost",
+        "evalkit.runs.pool:Local.run",
+        "lambda self, *a: list(original(self, *a))[1:] if self.workers > 1 else original(self, *a)",
+        "tests/runs/test_run.py::test_one_and_two_workers_give_the_same_bytes",
+    ),
+    Break(
+        "what evalkit fails at is an ending as any other",
+        "evalkit.runs.store:void_row",
+        "lambda *a: tuple('error' if v == 'void' else v for v in original(*a))",
+        "tests/runs/test_run.py::test_what_evalkit_itself_fails_at_is_void_and_out_of_every_base",
+    ),
+    # Staying alive
+    Break(
+        "a resume runs finished cells again",
+        "evalkit.runs.store:Store.finished",
+        "lambda self: []",
+        f"{_KEPT}::test_a_resume_runs_no_finished_cell_again",
+    ),
+    Break(
+        "nothing is synchronised",
+        "evalkit.runs.store:_connect",
+        "lambda file: (base := original(file), base.execute('pragma synchronous = off'))[0]",
+        f"{_KEPT}::test_what_is_kept_is_on_the_disk",
+    ),
+    Break(
+        "nothing of the worker's is synchronised",
+        "evalkit.worker.store.sqlite:SqliteDatabase.__init__",
+        "lambda self, *a, **k: original(self, *a, **{**k, 'durability': 'off'})",
+        "tests/worker/test_store.py::test_what_a_worker_kept_is_on_the_disk",
+    ),
+    Break(
+        "a damaged file is gone on with",
+        "evalkit.runs.store:damage_in",
+        "lambda base: ''",
+        f"{_KEPT}::test_damage_that_no_reading_meets_is_found_before_a_run_goes_on",
+    ),
+    Break(
+        "what was lost with a worker is not run again",
+        "evalkit.runs.pool:Lost",
+        "type('Lost', (), {})",
+        "tests/runs/test_run.py::TestTheDeathOfWorkers::test_a_chunk_lost_with_its_worker_is_run_again",
+    ),
+    Break(
+        "half a message is a message",
+        "evalkit.containment.workers:_Worker.take",
+        "lambda self: (original(self), self.dead)[0] or (pickle.dumps((True, None)) if self.dead else None)",
+        f"{_WORKERS}::test_a_death_within_the_message_costs_that_job_alone",
+    ),
+    Break(
+        "a death is heard of by its socket alone",
+        "evalkit.containment.workers:_Worker.watched",
+        "lambda self: (self._socket.fileno(), self._socket.fileno())",
+        f"{_WORKERS}::test_a_dead_worker_whose_child_holds_its_socket_is_dead",
+    ),
+    Break(
+        "workers outlive their run",
+        "evalkit.containment.workers:_end_with",
+        "lambda parent: None",
+        f"{_KEPT}::test_workers_do_not_outlive_a_run_that_is_killed_alone",
+    ),
+    Break(
+        "SIGTERM ends nothing that was started",
+        "evalkit.cli.interrupts:_SIGNALS",
+        "(signal.SIGINT,)",
+        "tests/cli/test_interrupts.py::test_what_sleeps_does_not_hold_it_up",
+    ),
+    Break(
+        "what nobody can say is done again",
+        "evalkit.worker.attempt:Attempt._act",
+        "lambda self, call, n, p, effect: original(self, call, n, p, effect and "
+        "msgspec.structs.replace(effect, care='free'))",
+        "tests/worker/test_attempt.py::test_what_nobody_can_say_is_escalated_and_never_repeated",
+    ),
+    # Hostile and broken input
+    Break(
+        "a body in pieces has no limit",
+        "evalkit.wire.connection:Connection._fits",
+        "lambda self, size: True",
+        "tests/wire/test_server.py::test_an_oversized_body_is_refused",
+    ),
+    Break(
+        "what stands for an ending file is opened",
+        "evalkit.harnesses.command:read_plain",
+        "lambda file, most: open(file, 'rb').read(most) if file.is_file() else None",
+        f"{_HARNESSES}::test_an_ending_that_is_no_file_is_an_error",
+    ),
+    Break(
+        "control codes reach the terminal",
+        "evalkit.core.escaping:for_terminal",
+        "lambda text: text",
+        "tests/cli/test_planted.py::test_no_command_prints_it",
+    ),
+    Break(
+        "a cell is a formula",
+        "evalkit.core.escaping:for_csv",
+        "lambda value: value",
+        "tests/cli/test_planted.py::test_no_file_of_a_report_holds_it",
+    ),
+    Break(
+        "a name is a tag",
+        "evalkit.core.escaping:for_markdown",
+        "lambda text: text",
+        "tests/cli/test_planted.py::test_no_file_of_a_report_holds_it",
+    ),
+    Break(
+        "what the system refuses is a traceback",
+        "evalkit.cli:_in_a_line",
+        "lambda error: error",
+        "tests/cli/test_surroundings.py::test_a_name_of_three_hundred_characters_is_a_line",
+    ),
+    # Isolation
+    Break(
+        "a command has time without end",
+        "evalkit.containment.guarded:Guarded.wait",
+        "lambda self, seconds: original(self, seconds + 5)",
+        "tests/worlds/test_isolation.py::TestLimits::test_time",
+    ),
+    Break(
+        "memory of all together has no limit",
+        "evalkit.worlds.isolation:Limits",
+        "lambda **limits: original(**{**limits, 'memory_mb': 0})",
+        f"{_COMMANDS}::test_memory_of_all_processes_together_is_bounded",
+    ),
+    Break(
+        "what is written in all has no limit",
+        "evalkit.worlds.isolation:Limits",
+        "lambda **limits: original(**{**limits, 'written_mb': 0})",
+        f"{_COMMANDS}::test_what_is_written_in_all_is_bounded",
+    ),
+    Break(
+        "a command has a network",
+        "evalkit.worlds.isolation:Guarded",
+        "lambda *a, **k: original(*a, **{**k, 'network': True})",
+        f"{_COMMANDS}::test_loopback_is_its_own",
+    ),
+    Break(
+        "a command gets one variable more",
+        "evalkit.worlds.isolation:clean_environment",
+        "lambda home: {**original(home), 'ONE_MORE': 'x'}",
+        "tests/worlds/test_isolation.py::TestRun::test_nothing_of_the_users_environment_reaches_it",
+    ),
+    Break(
+        "a harness gets one variable more",
+        "evalkit.harnesses.surroundings:Surroundings.env",
+        "lambda self: {**original(self), 'ONE_MORE': 'x'}",
+        "tests/harnesses/test_bad_harnesses.py::test_it_finds_nothing_in_its_environment_but_what_it_is_told",
+    ),
+    Break(
+        "set-up gets one variable more",
+        "evalkit.harnesses.environment:set_up_variables",
+        "lambda home: {**original(home), 'ONE_MORE': 'x'}",
+        "tests/harnesses/test_environment.py::test_set_up_sees_nothing_of_the_users_environment",
+    ),
+    Break(
+        "the environment is there for everyone",
+        "evalkit.containment.environment:hide_environment",
+        "lambda: False",
+        "tests/containment/test_environment.py::test_it_is_not_to_be_read_and_still_there",
+    ),
+    Break(
+        "what leaves its group and environment outlives it",
+        "evalkit.containment.guarded:_GUARD",
+        "original.replace('sys.exit', 'guard._Guard._end_all = lambda *a: None; sys.exit')",
+        f"{_HARNESSES}::test_nothing_outlives_it[subreaper]",
+    ),
+    Break(
+        "folders stay",
+        "evalkit.containment.folders:Held.close",
+        "lambda self: None",
+        f"{_FOLDERS}::test_it_is_gone_afterwards",
+    ),
+    Break(
+        "what a killed process left stays",
+        "evalkit.containment.folders:sweep",
+        "lambda place: 0",
+        f"{_FOLDERS}::test_what_a_killed_process_left_is_swept_and_nothing_else",
+    ),
+    Break(
+        "a full disk is the harness's own failure",
+        "evalkit.containment.folders:need_room",
+        "lambda folder: None",
+        f"{_COMMANDS}::test_a_full_disk_is_evalkits_own_failure",
+    ),
+    Break(
+        "the server listens to everyone",
+        "evalkit.wire.server:HOST",
+        "'0.0.0.0'",
+        "tests/wire/test_server.py::test_it_listens_on_loopback_only",
+    ),
+    Break(
+        "a field is left uncleaned",
+        "evalkit.secrets.rules:is_secret_field",
+        "lambda name: False",
+        "tests/models/test_cassettes.py::test_no_secret_reaches_the_disk",
+    ),
+)
