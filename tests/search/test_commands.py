@@ -33,7 +33,7 @@ def test_refuted_with_a_transcript_and_a_scenario(tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     assert "refuted in 1 turn\n" in result.stdout
     assert "1. the model reports progress" in result.stdout
-    assert "outcome: done/reachable after 1 turns" in result.stdout
+    assert "outcome: done/reachable (done_when) after 1 turns" in result.stdout
     (scenario,) = load_file(saved)
     strategy = PRESETS["silence"].strategy
     episode = run_episode(Arena(scenario, strategy.offers), strategy, 0)
@@ -51,7 +51,7 @@ def test_long_transcripts_are_cut() -> None:
     result = run_prove("infinite_nudge", "--property", "always ends")
     assert result.exit_code == 1
     assert "lines more of the same kind" in result.stdout
-    assert "outcome: never/reachable after 60 turns" in result.stdout
+    assert "outcome: never/reachable (evalkit's cap) after 60 turns" in result.stdout
 
 
 def test_json() -> None:
