@@ -37,6 +37,7 @@ from evalkit.strategies.library import find_strategy, strategy_names
 )
 @click.option("--reader", help="module:name of a function that reads a turn's claim; without it, rules.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The folder for the report.")
+@click.option("--page/--no-page", default=True, help="Write index.html: all runs, to filter and to label.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout and nothing else.")
 def command(
     transcripts: tuple[Path, ...],
@@ -45,12 +46,13 @@ def command(
     complete_from: float | None,
     reader: str | None,
     out: Path | None,
+    page: bool,
     as_json: bool,
 ) -> None:
     """Say for recorded runs where they stopped, whether that was right, and what strategies would have done.
 
-    TRANSCRIPTs are files and folders; docs/judge.md lists the formats. The folder gets report.md,
-    episodes.csv (a row for each recording and strategy) and summary.json.
+    TRANSCRIPTs are files and folders; docs/judge.md lists the formats. The folder gets index.html,
+    report.md, episodes.csv (a row for each recording and strategy) and summary.json.
     """
     from evalkit.transcripts.claims import claim_of
     from evalkit.transcripts.labels import LabelError, Labels
@@ -68,7 +70,7 @@ def command(
         labels = Labels.read(table, complete_from) if table is not None else Labels(None, complete_from)
         read = find_reader(reader) if reader is not None else claim_of
         folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), "judged")
-        summary = judge_paths(transcripts, Judgement(folder, chosen, read), labels)
+        summary = judge_paths(transcripts, Judgement(folder, chosen, read, page=page), labels)
     except (LabelError, ReaderError) as error:
         raise UsageProblem(str(error)) from None
     except OSError as error:
@@ -81,7 +83,7 @@ def command(
         click.echo((folder / "summary.json").read_text(encoding="utf-8"), nl=False)
     else:
         _print(summary)
-        click.echo(f"report: {folder / 'report.md'}")
+        click.echo(f"report: {folder / ('index.html' if page else 'report.md')}")
 
 
 def _print(summary: dict[str, Any]) -> None:

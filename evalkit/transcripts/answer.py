@@ -2,7 +2,7 @@
 
 Every row stands on the same two bases: the runs that their harness ended ``done`` and whose label says that
 they were not complete (false dones), and those that were. A strategy *caught* a false done where it came to
-the recorded end and would not have ended there ``done``; it *costs* where the same happens to a right one.
+the recorded end and would have gone on or handed over; it *costs* where the same happens to a right one.
 Figures are conditional on the recorded conversations: a row that parted from its recording before is known up
 to there only, so beside each figure stand the bounds that hold whatever would have come instead.
 """
@@ -74,6 +74,9 @@ def _end(outcome: Outcome) -> str:
         return "cannot say"
     if outcome.ending != BEYOND and outcome.turn < outcome.turns:
         return "earlier"
+    if outcome.ending in ("limit", "error"):
+        # It stopped there all the same, for another reason.
+        return "limit or error"
     return "same turn" if outcome.ending == "done" else "gone on"
 
 
@@ -191,7 +194,7 @@ def table(answer: dict[str, Any]) -> list[list[str]]:
                 row["strategy"],
                 _figure(caught),
                 str(ends.get("same turn", 0)),
-                str(ends.get("earlier", 0)),
+                str(ends.get("earlier", 0) + ends.get("limit or error", 0)),
                 str(caught["cannot_say"]),
                 _figure(cost),
                 _exact(caught["exact"] + cost["exact"], caught["parted"] + cost["parted"]),
@@ -263,6 +266,8 @@ def _sentence(row: dict[str, Any]) -> str:
     parts = [f"gone on in {ends.get('gone on', 0)}"]
     parts.append(f"stopped at the same turn in {ends.get('same turn', 0)}")
     parts.append(f"earlier in {ends.get('earlier', 0)}")
+    if ends.get("limit or error"):
+        parts.append(f"at a limit or an error in {ends['limit or error']}")
     text = f"Of these, {row['strategy']} would have {', '.join(parts)}"
     if not cost["base"]:
         return f"{text}; no run was done and right, so its cost is not known."

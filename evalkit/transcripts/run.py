@@ -12,12 +12,14 @@ import msgspec
 
 from evalkit.core.escaping import for_csv
 from evalkit.strategies.strategy import Strategy
+from evalkit.transcripts.answer import sentences
 from evalkit.transcripts.claims import ClaimReader, claim_of, words_of
 from evalkit.transcripts.figures import Figures, cells
 from evalkit.transcripts.folders import Looked, counted
 from evalkit.transcripts.judge import judge
 from evalkit.transcripts.labels import Labels
 from evalkit.transcripts.outcome import COLUMNS, RECORDED, Outcome, Truth, outcome_of, recorded_stop
+from evalkit.transcripts.page import Page
 from evalkit.transcripts.problem import Problem
 from evalkit.transcripts.read import read_paths
 from evalkit.transcripts.recording import Recording
@@ -51,7 +53,14 @@ def rows_of(recording: Recording, replay: Replay, strategies: Iterable[Strategy]
 class Judgement:
     """A judgement being written: rows as they come, report and summary when it is closed."""
 
-    def __init__(self, folder: Path, strategies: Iterable[Strategy], reader: ClaimReader = claim_of) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        strategies: Iterable[Strategy],
+        reader: ClaimReader = claim_of,
+        *,
+        page: bool = False,
+    ) -> None:
         self.folder = folder
         self.strategies = tuple(strategies)
         self.reader = reader
@@ -62,6 +71,7 @@ class Judgement:
         self.claimed: Counter[str] = Counter()
         self._ids: OrderedDict[str, Counter[str]] = OrderedDict()
         folder.mkdir(parents=True, exist_ok=True)
+        self.page = Page(folder) if page else None
         self._file: IO[str] = (folder / "episodes.csv").open("w", encoding="utf-8", newline="")
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(COLUMNS)
@@ -76,6 +86,8 @@ class Judgement:
         rows = rows_of(recording, replay, self.strategies)
         if rows[0].claim == "done" and recording.steps:
             self.claimed[words_of(recording.steps[-1].turn)] += 1
+        if self.page is not None:
+            self.page.add(recording, replay, rows)
         self.figures.add(rows)
         self._writer.writerows(map(for_csv, cells(row)) for row in rows)
         return rows
@@ -114,6 +126,9 @@ class Judgement:
         text = msgspec.json.format(msgspec.json.encode(summary), indent=1).decode() + "\n"
         (self.folder / "summary.json").write_text(text, encoding="utf-8")
         (self.folder / "report.md").write_text(report_markdown(summary), encoding="utf-8")
+        if self.page is not None:
+            why = {row["strategy"]: "; ".join(row["why_unknown"]) for row in summary["rows"]}
+            self.page.close(sentences(summary["answer"], why, summary["claimed"]))
         return summary
 
 

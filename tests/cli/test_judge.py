@@ -32,6 +32,7 @@ def test_judge_writes_a_report_and_prints_a_table(results: Path, tmp_path: Path)
     assert "notes.txt: is no transcript" in done.stderr
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "episodes.csv",
+        "index.html",
         "report.md",
         "summary.json",
     ]
