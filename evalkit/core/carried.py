@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Literal, TypeAlias
-
-import msgspec
-
-from evalkit.core.keys import KEY_ARGUMENT
-from evalkit.core.turns import Call, parse_arguments
 
 Carried: TypeAlias = Literal["same", "altered", "reworded"]
 
@@ -29,18 +23,3 @@ def carried(said: str, shown: str, others: Iterable[str]) -> Carried:
         return "reworded"
     apart = (other.strip() for other in others)
     return "altered" if any(other and other in shown for other in apart) else "reworded"
-
-
-def without_key(call: Call) -> str:
-    """A call as what it is to do: its tool and arguments, an idempotency key left out."""
-    keyed = KEY_ARGUMENT in call.arguments
-    return f"{call.tool} {_without_key(call.arguments) if keyed else call.arguments}"
-
-
-@lru_cache(maxsize=4096)
-def _without_key(arguments: str) -> str:
-    values = parse_arguments(arguments)
-    if values is None:
-        return arguments
-    kept = {name: value for name, value in values.items() if name != KEY_ARGUMENT}
-    return msgspec.json.encode(kept).decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 
 from evalkit.core.tasks import Task, Tool
 from evalkit.core.turns import Call, parse_arguments
@@ -30,6 +31,7 @@ def logical_action(call: Call, item: int) -> str:
     return f"{call.tool} {item}" if item else f"{call.tool} {said_but_key(call.arguments)}"
 
 
+@lru_cache(maxsize=8192)
 def said_but_key(arguments: str) -> str:
     """A call's arguments without the key, written in one way; broken ones as they are."""
     values = parse_arguments(arguments)

@@ -13,9 +13,10 @@ from types import MappingProxyType
 import msgspec
 
 from evalkit.core import thresholds
-from evalkit.core.carried import carried, without_key
+from evalkit.core.carried import carried
 from evalkit.core.channels import is_decision, is_own, speaks
 from evalkit.core.decisions import EndingKind
+from evalkit.core.keys import logical_action
 from evalkit.core.prices import cost
 from evalkit.core.requests import Request, Result, broken_at, cannot_pass, finish_answer, neutral_faults
 from evalkit.core.tasks import FINISH_TOOL, Limits, Offered
@@ -198,15 +199,16 @@ class Trace:
         """The limit that was reached before the next turn was asked for, in words; empty where none was."""
         limits = self.limits
         turns, tokens, output, _ = self._spent
-        if limits.turns is not None and self.turns - turns >= limits.turns:
-            return f"{limits.turns} turns"
-        if limits.tokens is not None and self.tokens - tokens >= limits.tokens:
-            return f"{limits.tokens} tokens"
+        usd = 0.0
         if limits.usd is not None:
             out = self.output_tokens - output
-            if cost(self.tokens - tokens - out, out) >= limits.usd:
-                return f"{limits.usd:g} dollars"
-        return ""
+            usd = cost(self.tokens - tokens - out, out)
+        name = limits.reached(self.turns - turns, self.tokens - tokens, usd)
+        if not name:
+            return ""
+        said = {"max_turns": ("turns", limits.turns), "max_tokens": ("tokens", limits.tokens)}
+        unit, limit = said.get(name, ("dollars", limits.usd))
+        return f"{limit:g} {unit}"
 
     def helped(self, read: int, wrote: int) -> None:
         """A helper took a turn within a call: its tokens are the run's, its turns are shown apart."""
@@ -360,7 +362,7 @@ class Trace:
         answered, changes = self._answered, self.changes
         for call in turn.calls:
             heard, given = ran.get(call.id), shown.get(call.id)
-            action = without_key(call)
+            action = logical_action(call, 0)
             before = answered.get(action)
             if given is not None and heard is not given and not is_own(call.tool, self.offered):
                 if heard is None:

@@ -58,6 +58,9 @@ def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) ->
     lines = [
         f"outcome: {values['outcome']}{native} after {values['turns']} turns, {values['tokens']:,} tokens"
     ]
+    if values["helper_turns"]:
+        helped = f"{values['helper_turns']} turns, {values['helper_tokens']:,} of the tokens"
+        lines.append(f"helpers: {helped}")
     found = {name: values[name] for name in MARKS if values[name]}
     if values["honest_report"] == 0:
         found["dishonest_report"] = True

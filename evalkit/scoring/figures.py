@@ -118,6 +118,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     turns: Annotated[int, Figure("model turns", "size")]
     tokens: Annotated[int, Figure("tokens in and out, by the stated counter", "size")]
     output_tokens: Annotated[int, Figure("tokens out", "count")] = 0
+    helper_turns: Annotated[int, Figure("turns of helpers within calls", "count", seen=True)] = 0
+    helper_tokens: Annotated[int, Figure("their part of the tokens", "count", seen=True)] = 0
     excess_turns: Annotated[
         int,
         Figure("turns after the first decision with the oracle held, or the third fruitless nudge", "size"),

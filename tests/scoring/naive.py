@@ -23,9 +23,9 @@ class Entry:
     action: Action
     held: bool
     progress: int
-    #: Each call's action and answer, None where it got none; and how many effects there were by then.
+    #: Each call's action and answer, None where it got none; and how often the world had become another by then.
     answers: tuple[tuple[str, str] | None, ...] = ()
-    effects: int = 0
+    changes: int = 0
 
     @property
     def answered(self) -> bool:
@@ -54,10 +54,10 @@ class Log:
             if type(action).__name__ == "RunTools":
                 self.ran.extend((turn, result.id) for result in results)
             elif turn.kind not in ("failed", "in_progress"):
-                effects = sum(stage.world.effects.values())
+                changes = stage.world.changes
                 said = answers(turn, action, results)
                 self.entries.append(
-                    Entry(turn, action, stage.world.holds(), stage.world.progress(), said, effects)
+                    Entry(turn, action, stage.world.holds(), stage.world.progress(), said, changes)
                 )
 
         try:
@@ -185,11 +185,11 @@ def _only_repeats(entries: list[Entry]) -> bool:
 
     The world must not have changed since that answer, in the turn that repeats it neither.
     """
-    best = count = effects = 0
+    best = count = changes = 0
     known: dict[str, str] = {}
     for entry in entries:
-        if entry.effects != effects:
-            effects, known = entry.effects, {}
+        if entry.changes != changes:
+            changes, known = entry.changes, {}
         repeats = bool(entry.answers)
         for said in entry.answers:
             repeats = repeats and said is not None and known.get(said[0]) == said[1]
