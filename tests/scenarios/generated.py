@@ -48,7 +48,10 @@ WORDS = st.sampled_from(
     ["On it.", "All done.", "Say {keyword} when ready.", "TERMINATE", "users", "users and orders", ""]
 )
 UNTIL = st.sampled_from(
-    ["any", "any", "any", "changed", "named", "higher_limit", "other_model", "resent", "rejected", "never"]
+    [
+        *("any", "any", "any", "changed", "shortened", "named", "higher_limit", "other_model", "resent"),
+        *("rejected", "never"),
+    ]
 )
 
 
@@ -66,10 +69,13 @@ def _with(
     return st.fixed_dictionaries(required, optional=optional)
 
 
-REPLY = _optional(
-    text=st.sampled_from(["ok", "failed: try again", "users: done"]),
-    error=st.booleans(),
-    effect=st.sampled_from(["none", "applied", "late"]),
+REPLY = st.one_of(
+    _optional(
+        text=st.sampled_from(["ok", "failed: try again", "users: done"]),
+        error=st.booleans(),
+        effect=st.sampled_from(["none", "applied", "late"]),
+    ),
+    _with({"effect": st.just("late")}, lands=st.integers(1, 4) | st.just("never"), error=st.booleans()),
 )
 
 
@@ -108,7 +114,7 @@ def _parts(kind: str, items: tuple[str, ...]) -> dict[str, st.SearchStrategy[Doc
     return {
         "call": _with({"call": tools}, **{"with": arguments, "reply": REPLY}),
         "work": _with(
-            {"work": st.integers(0, 4) | st.just("rest") | _some(items)},
+            {"work": st.integers(0, 4) | st.sampled_from(["rest", "unseen"]) | _some(items)},
             parallel=st.booleans(),
             again=st.booleans(),
             ticks=st.booleans(),
@@ -154,9 +160,6 @@ def _parts(kind: str, items: tuple[str, ...]) -> dict[str, st.SearchStrategy[Doc
     }
 
 
-_CHILD = ("call", "work", "undo", "say", "think", "empty", "finish")
-
-
 def _labelled(move: st.SearchStrategy[Document]) -> st.SearchStrategy[Document]:
     """A move, now and then under another stop label."""
     label = st.sampled_from(LABELS)
@@ -175,12 +178,33 @@ def _until(move: st.SearchStrategy[Document]) -> st.SearchStrategy[Document]:
 def _events(items: tuple[str, ...]) -> st.SearchStrategy[Document]:
     """What happens to a run from outside."""
     words = st.sampled_from(["Please go on.", "users", "Stop now.", "TERMINATE"])
-    user = _with({"text": words}, when=st.sampled_from(["between_turns", "ended"]), closes=st.booleans())
+    user = _with(
+        {"text": words},
+        when=st.sampled_from(["between_turns", "ended"]),
+        closes=st.booleans(),
+        asks=st.lists(st.sampled_from(ITEMS), max_size=2, unique=True),
+    )
+    compact = _optional(
+        summary=st.sampled_from(["faithful", "empty", "users: done"]), times=st.integers(1, 2)
+    )
+    forgetful = _with({"forgets": st.lists(st.sampled_from(items), max_size=2, unique=True)})
+    decisions = _optional(
+        allow=st.just("all") | st.lists(st.sampled_from(items), max_size=2, unique=True),
+        order=st.lists(st.sampled_from(items), max_size=2, unique=True),
+        twice=st.booleans(),
+    )
+    refusal = _with({"refuse": st.lists(st.sampled_from(items), max_size=2, unique=True)}, message=words)
+    change = st.builds(
+        lambda old, new: {"change": {old: new}}, st.sampled_from(items), st.sampled_from(items)
+    )
     return st.one_of(
         st.builds(lambda user: {"user": user}, user),
-        st.just({"compact": True}),
+        st.builds(lambda spec: {"compact": spec}, st.just(True) | compact | forgetful),
         st.just({"crash": True}),
-        st.builds(lambda approved: {"approve": approved}, st.just("none") | _some(items)),
+        st.builds(
+            lambda approved: {"approve": approved},
+            st.just("none") | _some(items) | decisions | refusal | change,
+        ),
     )
 
 
@@ -189,7 +213,7 @@ def moves(
 ) -> st.SearchStrategy[list[Document]]:
     """Lists of moves for a kind of world."""
     parts = _parts(kind, items)
-    child = st.one_of(*(parts[verb] for verb in _CHILD))
+    child = _until(_labelled(st.one_of(*parts.values())))
     delegate = st.builds(
         lambda do: {"delegate": {"name": "helper", "do": do}}, st.lists(child, min_size=1, max_size=3)
     )
@@ -198,7 +222,12 @@ def moves(
     fault = _with(
         {
             "fault": st.sampled_from(
-                [{"status": 529}, {"cut": "mid_stream"}, {"body": "malformed"}, {"stall_s": 2.0}]
+                [
+                    *({"status": 529}, {"status": 429}, {"status": 400}, {"status": 401}),
+                    *({"status": 400, "window": "full"}, {"status": 413, "window": "full"}),
+                    *({"cut": "mid_stream"}, {"cut": "in_call"}, {"cut": "after_call"}),
+                    *({"body": "malformed"}, {"stall_s": 2.0}),
+                ]
             )
         }
     )
@@ -263,7 +292,16 @@ def documents(draw: st.DrawFn, *, events: bool = False) -> Document:
         "world": world,
         "model": draw(moves(kind, items, events=events)),
     }
-    limits = draw(_optional(turns=st.integers(1, 12), tokens=st.integers(50, 5000)))
+    limits = draw(
+        _optional(
+            turns=st.integers(1, 12),
+            tokens=st.integers(50, 5000),
+            calls=st.integers(1, 8),
+            per=st.sampled_from(["episode", "query"]),
+        )
+    )
     if limits and draw(st.integers(0, 2)) == 0:
         document["limits"] = limits
+    if draw(st.integers(0, 7)) == 0:
+        document["restarts"] = draw(st.booleans())
     return document
