@@ -272,9 +272,15 @@ def _quiet(scratch: str) -> Iterator[None]:
     told = "ignore:resource_tracker"
     if told not in sys.warnoptions:
         sys.warnoptions.append(told)
-    logger = logging.getLogger("distributed")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    # Some of Dask's loggers have a level of their own.
+    loggers = [
+        logging.getLogger(name)
+        for name in ("distributed", "tornado", "asyncio", *logging.root.manager.loggerDict)
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio")
+    ]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         with dask.config.set(
             {
@@ -286,7 +292,8 @@ def _quiet(scratch: str) -> Iterator[None]:
         ):
             yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _said(error: object) -> str:
