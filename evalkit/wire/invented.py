@@ -26,6 +26,8 @@ class Spoken:
             self._texts[text] = None
             self._known.update(map(_flat, (turn.text, *turn.text.splitlines())))
         self._calls.update(map(_call, turn.calls))
+        # A call that was cut in its JSON can only be sent back empty, where a dialect takes no other.
+        self._calls.update(f"{call.tool} {{}}" for call in turn.calls if call not in turn.runnable)
 
     def invented(self, pieces: Sequence[Piece]) -> Iterator[str]:
         """The words of each message that holds what was never said; each is told once."""

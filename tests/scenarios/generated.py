@@ -180,7 +180,7 @@ def _events(items: tuple[str, ...]) -> st.SearchStrategy[Document]:
     words = st.sampled_from(["Please go on.", "users", "Stop now.", "TERMINATE"])
     user = _with(
         {"text": words},
-        when=st.sampled_from(["between_turns", "ended"]),
+        when=st.sampled_from(["between_turns", "ended", "in_tool", "in_turn"]),
         closes=st.booleans(),
         asks=st.lists(st.sampled_from(ITEMS), max_size=2, unique=True),
     )
