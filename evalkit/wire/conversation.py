@@ -177,7 +177,7 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
     if memory.request is None or sent is None:
         if memory.request is not None and same:
             return Joined("again", msgspec.structs.replace(memory.request, again=True), point)
-        return Joined("first", _first(plain, pieces), point, tuple(pieces), True)
+        return Joined("first", _first(plain, pieces, memory.summaries), point, tuple(pieces), True)
     goes_on = incoming.continues == sent.id
     lost = not memory.fault and (retried or not memory.delivered)
     if same and not (goes_on and memory.base_id != incoming.continues):
@@ -212,7 +212,7 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
     kept = sum(_tokens(piece) for piece in pieces[1:] if not _is_users(piece))
     own = not any(memory.prompt in piece.block.text for piece in pieces if isinstance(piece.block, Text))
     request = msgspec.structs.replace(
-        _first(plain, pieces), lost=True, shortened=True, history=kept, beside=own
+        _first(plain, pieces, memory.summaries), lost=True, shortened=True, history=kept, beside=own
     )
     return Joined("new", request, point, tuple(pieces), True)
 
@@ -227,10 +227,15 @@ def _holds(turn: Turn) -> bool:
     return turn.kind in ("content", "unknown") and speaks(turn)
 
 
-def _first(plain: Request, pieces: Sequence[Piece]) -> Request:
-    """The first request of a conversation: what the user says beside the prompt."""
+def _first(plain: Request, pieces: Sequence[Piece], summaries: tuple[str, ...]) -> Request:
+    """The first request of a conversation: what the user says beside the prompt, a summary aside."""
     texts = [piece.block.text for piece in pieces if piece.role == "user" and isinstance(piece.block, Text)]
-    return msgspec.structs.replace(plain, text="\n".join(texts[1:]) or None)
+    summed = [text for text in texts[1:] if text in summaries]
+    words = "\n".join(text for text in texts[1:] if text not in summaries) or None
+    request = msgspec.structs.replace(plain, text=words)
+    if not summed:
+        return request
+    return msgspec.structs.replace(request, shortened=True, history=sum(map(count_tokens, summed)))
 
 
 def _longest(turns: Sequence[Held], start: Point, pieces: Sequence[Piece]) -> tuple[int, int]:
@@ -264,7 +269,7 @@ def _anew(
 ) -> Joined:
     """A request that was answered, made again: it goes on from the answered one before it."""
     if not parent:
-        request = msgspec.structs.replace(_first(plain, pieces), after=0)
+        request = msgspec.structs.replace(_first(plain, pieces, memory.summaries), after=0)
         return Joined("back", request, point, tuple(pieces), True)
     at = memory.turns[parent - 1]
     held = start.chain == walk(at.point, _turn(at)).chain
