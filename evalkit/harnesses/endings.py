@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
@@ -36,18 +37,31 @@ class Finished(msgspec.Struct, frozen=True):
 class Further(msgspec.Struct, frozen=True):
     """How an episode goes on behind an ending or a crash.
 
-    ``message`` is the user's next message. ``restart``: the program is started again in the same folder and
-    told that it resumes; else a resident process gets a further line.
+    ``message`` is the user's next message, ``decisions`` are those about calls that waited. ``restart``: the
+    program is started again in the same folder and told that it resumes; else a resident process gets a
+    further line.
     """
 
     message: str | None = None
     restart: bool = False
+    decisions: list[dict[str, Any]] | None = None
 
     @property
     def variables(self) -> dict[str, str]:
         """For a program that is started again."""
         told = {"EVALKIT_RESUME": "1"}
-        return told if self.message is None else {**told, "EVALKIT_MESSAGE": self.message}
+        if self.message is not None:
+            told["EVALKIT_MESSAGE"] = self.message
+        if self.decisions is not None:
+            told["EVALKIT_DECISIONS"] = json.dumps(self.decisions)
+        return told
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """For a resident program."""
+        if self.decisions is None:
+            return {"message": self.message or ""}
+        return {"decisions": self.decisions, "message": self.message}
 
 
 #: Told of each ending of a program; how the episode goes on, or None where it is over.
@@ -61,8 +75,8 @@ def is_over(finished: Finished) -> None:
 def ending_of(finished: Finished, rules: tuple[Rule, ...]) -> tuple[Ending, str]:
     """The ending, and a note where it needs one.
 
-    In this order: evalkit ended it; the ending it declared; its native signal by the first rule that fits;
-    the error it told; its exit (a rule may name that too).
+    In this order: evalkit ended it; it waits for a person who does not come; the ending it declared; its
+    native signal by the first rule that fits; the error it told; its exit (a rule may name that too).
     """
     if finished.never:
         return Ending("never", finished.problem), ""
@@ -71,6 +85,8 @@ def ending_of(finished: Finished, rules: tuple[Rule, ...]) -> tuple[Ending, str]
     if finished.told is None:
         return _by_exit(finished.exit, rules)
     told = finished.told
+    if isinstance(told, dict) and told.get("ending") is None and isinstance(told.get("waiting"), list):
+        return Ending("escalated", "waiting"), ""
     problem = _invalid(told)
     if problem:
         return Ending("error", "invalid ending"), f"invalid ending: {problem}"

@@ -103,11 +103,15 @@ class Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What may happen to the program from outside, and that it knows what to do then.
 
     ``user``: the moments at which it takes the user's words: after an ending (``ended``), or while it works.
-    ``crash``: it can be killed and started again in the same folder, and goes on.
+    ``crash``: it can be killed and started again in the same folder, and goes on. ``approve``: it lays gated
+    calls before a person, by a ``callback`` or by ``returns``, with ``waiting`` where an ending would stand;
+    ``decide``: it takes the decisions about a turn each by itself, or only ``all`` together.
     """
 
     user: tuple[Moment, ...] = ()
     crash: bool = False
+    approve: Literal["callback", "returns"] | None = None
+    decide: Literal["each", "all"] = "each"
 
 
 class Heard(msgspec.Struct, frozen=True):

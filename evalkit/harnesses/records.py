@@ -12,6 +12,7 @@ from evalkit.core.requests import FIRST_MODEL, Request, Result
 from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.traces import Finding
 from evalkit.core.turns import Block, Call, ServerCall, Text, Thinking, Turn
+from evalkit.models.approver import Approver, Decision
 from evalkit.models.scripted import Stage
 
 
@@ -93,6 +94,8 @@ class Observed(Stage):
     exchanges: list[Exchange]
     lock: threading.RLock
     closed: bool
+    #: The person who decides about gated calls, where the harness asks one.
+    approver: Approver | None
 
     @classmethod
     def of(cls, stage: Stage) -> Observed:
@@ -102,6 +105,7 @@ class Observed(Stage):
         observed.exchanges = []
         observed.lock = threading.RLock()
         observed.closed = False
+        observed.approver = None
         return observed
 
     def ask(self, request: Request) -> Turn:
@@ -115,13 +119,24 @@ class Observed(Stage):
             self.exchanges.append(Exchange(number, turn.stop, turn.native, turn.claim, blocks))
             return turn
 
-    def run(self, call: Call, key: str | None = None) -> Result:
+    def run(self, call: Call, key: str | None = None, instead: str | None = None) -> Result:
         with self.lock:
             self._check()
-            result = super().run(call, key)
+            if self.approver is not None:
+                asked = self.approver.runs(call.tool, call.arguments)
+                if asked is not None:
+                    call, instead = asked, call.arguments
+            result = super().run(call, key, instead)
             if self.exchanges:
                 self.exchanges[-1].results.append({"text": result.text, "error": result.error})
             return result
+
+    def asked(self, calls: list[Any], *, resumed: bool) -> list[Decision]:
+        """What the person decides about calls that the harness lays before it."""
+        with self.lock:
+            if self.closed or self.approver is None:
+                return []
+            return self.approver.asked(calls, resumed=resumed)
 
     def fetch(self) -> str | None:
         with self.lock:

@@ -8,6 +8,7 @@ import select
 import time
 from collections.abc import Mapping
 from threading import Event
+from typing import Any
 
 import msgspec
 
@@ -35,7 +36,7 @@ class ResidentRunner:
 
     def run(self, told: dict[str, str], over: Over, then: Then = is_over) -> Finished:
         own = self._around.episode()
-        job: dict[str, str | bool] = {**told, **own}
+        job: dict[str, Any] = {**told, **own}
         try:
             finished = self._line_by_line(job, over)
             while (further := then(finished)) is not None:
@@ -43,7 +44,7 @@ class ResidentRunner:
                     self._end()
                     line = {**job, "resume": True, **further.variables}
                 else:
-                    line = {"message": further.message or ""}
+                    line = further.line
                 finished = self._line_by_line(line, over)
             return finished
         finally:
@@ -61,7 +62,7 @@ class ResidentRunner:
         self._distrusted = True
         self._end()
 
-    def _line_by_line(self, job: Mapping[str, str | bool], over: Over) -> Finished:
+    def _line_by_line(self, job: Mapping[str, Any], over: Over) -> Finished:
         """What the program answers to one line: its process started if there is none."""
         if self._group is None or not self._group.running:
             self._end()
@@ -79,7 +80,7 @@ class ResidentRunner:
             return msgspec.structs.replace(finished, exit=code, output=group.output.text(printed), left=left)
         return finished
 
-    def _job(self, group: Group, job: Mapping[str, str | bool], deadline: Deadline, printed: int) -> Finished:
+    def _job(self, group: Group, job: Mapping[str, Any], deadline: Deadline, printed: int) -> Finished:
         stdin = group.process.stdin
         assert stdin is not None
         os.set_blocking(stdin.fileno(), False)

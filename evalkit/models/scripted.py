@@ -195,6 +195,8 @@ class Stage:
         self.happened: tuple[tuple[int, Event], ...] = ()
         #: What a person decides about the gated calls of the last turn.
         self._decisions: ApproveSpec | None = None
+        #: Whether the harness lays gated calls before a person itself; else each decision just comes.
+        self.asks_person = False
 
     @property
     def eventful(self) -> bool:
@@ -243,7 +245,7 @@ class Stage:
                 crash_reply = True
             elif isinstance(emitted.happens, UserWrites):
                 self._put_off(Words(emitted.happens, emitted.about.when))
-            if isinstance(emitted.happens, Approves):
+            if isinstance(emitted.happens, Approves) and not self.asks_person:
                 self.world.approve(emitted.happens.items)
             self.state, emitted = player.advance(self.state, None, seed, shown)
         turn = emitted.turn
@@ -654,10 +656,21 @@ class Stage:
         self._crashed = True
         raise Crashed
 
-    def run(self, call: Call, key: str | None = None) -> Result:
+    @property
+    def last_turn(self) -> Turn | None:
+        """The last turn that was delivered."""
+        return self.previous.turn
+
+    @property
+    def decides(self) -> ApproveSpec | None:
+        """What a person decides about the gated calls of the last turn."""
+        return self._decisions
+
+    def run(self, call: Call, key: str | None = None, instead: str | None = None) -> Result:
         """Run a call of the last turn on the world; an unknown tool or broken arguments are an error.
 
-        ``key`` is the harness's own idempotency key, put in the place of the model's.
+        ``key`` is the harness's own idempotency key, put in the place of the model's; ``instead`` are the
+        arguments that a person put in the place of the model's.
         """
         if self._crash_after == 0:
             self._crash()
@@ -668,7 +681,7 @@ class Stage:
             self._waiting = tuple(words.after_call() for words in self._waiting)
         if self._sayable is not None:
             self._sayable = self._sayable.after_call()
-        arguments = call.arguments if key is None else with_key(call.arguments, key)
+        arguments = instead or (call.arguments if key is None else with_key(call.arguments, key))
         if call.tool == DELEGATE_TOOL:
             helped = self._help(call)
             if helped is not None:
@@ -677,7 +690,7 @@ class Stage:
         known = self._recorded(call.tool, arguments) if self.careful else None
         if known is not None:
             text, error = known.text, known.error
-        elif self._arms or self._decisions is not None:
+        elif self._arms or (self._decisions is not None and not self.asks_person):
             text, error = self._scripted(call, arguments)
         else:
             text, error = self._perform(call.tool, arguments)
@@ -697,7 +710,7 @@ class Stage:
 
     def _scripted(self, call: Call, arguments: str) -> tuple[str, bool]:
         """The answer to a call where the script has one of its own."""
-        if self._decisions is not None:
+        if self._decisions is not None and not self.asks_person:
             decided = self._decided(self._decisions, call, arguments)
             if isinstance(decided, tuple):
                 return decided

@@ -20,6 +20,7 @@ from evalkit.harnesses.manifest import Events, Harness, Heard, Rule
 from evalkit.harnesses.names import names_of
 from evalkit.harnesses.records import Kept, Observed, Wrong
 from evalkit.harnesses.resident import ResidentRunner
+from evalkit.models.approver import Approver
 from evalkit.models.scripted import NeverEnds, ToolFailed
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.moves import ApproveMove, CompactMove, CrashMove, UserMove
@@ -113,8 +114,10 @@ def lacks(scenario: Scenario, notions: Events) -> list[str]:
                 lacking["crash (waiting)"] = None
         elif isinstance(move, CompactMove):
             lacking["compact"] = None
-        elif isinstance(move, ApproveMove):
+        elif isinstance(move, ApproveMove) and notions.approve is None:
             lacking["approve"] = None
+        elif isinstance(move, ApproveMove) and move.spec.when == "after_restart" and not notions.crash:
+            lacking["approve (after a restart)"] = None
     return list(lacking)
 
 
@@ -174,6 +177,9 @@ class Trial:
         self._token = server.add(self._wire)
         self._began = time.monotonic()
         self.stage.crashes = contract.events.crash
+        if contract.events.approve is not None:
+            self.stage.asks_person = True
+            self.stage.approver = Approver(self.stage, together=contract.events.decide == "all")
         self._landed = self._missed = 0
         self.told = variables(self.stage.task, contract, server.url(self._token))
 
@@ -200,6 +206,8 @@ class Trial:
             return Further(restart=True) if finished.killed else None
         if wire.failure is not None or finished.never or finished.problem:
             return None
+        if isinstance(finished.told, dict) and isinstance(finished.told.get("waiting"), list):
+            return self._decided(finished.told["waiting"])
         ending, _ = ending_of(finished, self._contract.rules)
         turn = self.stage.previous.turn
         if turn is None:
@@ -219,6 +227,13 @@ class Trial:
         wire.words.say(message)
         return Further(message)
 
+    def _decided(self, waiting: list[Any]) -> Further | None:
+        """What a person decides about the calls that a program waits for; None where nobody comes."""
+        decisions = self._wire.asked(waiting)
+        if not decisions:
+            return None
+        return Further(decisions=[msgspec.to_builtins(decision) for decision in decisions])
+
     def carries_over(self, strays: int) -> bool:
         """Whether its process still holds an earlier task.
 
@@ -231,6 +246,8 @@ class Trial:
         """What became of the user's words, and whether each event left evidence that it landed."""
         trace, words = self.stage.trace, self._wire.words
         assert trace is not None
+        if self.stage.approver is not None:
+            self.stage.approver.close()
         for text in (*words.undelivered, *self.stage.unsaid):
             trace.undelivered_words += 1
             trace.found("undelivered_words", text)
@@ -331,6 +348,7 @@ def variables(task: Task, contract: Contract, url: str) -> dict[str, str]:
         "EVALKIT_MAX_USD": limits.usd,
         "EVALKIT_KEYWORD": contract.offered.keyword,
         "EVALKIT_USER_URL": f"{url}/user",
+        "EVALKIT_APPROVAL_URL": f"{url}/approval" if contract.events.approve == "callback" else None,
         "EVALKIT_VARIANT": contract.variant,
     }
     if contract.offered.output:

@@ -84,6 +84,8 @@ class Episode:
         self.words = Words()
         #: When the script kills the harness; until it is dead, nothing is answered.
         self.kill_at: float | None = None
+        #: Whether the harness was killed and started again.
+        self.resumed = False
         self._dead = threading.Event()
         self._fetched = threading.Event()
         self._pending: Pending | None = None
@@ -425,6 +427,17 @@ class Episode:
         self._fetched.set()
         return [said]
 
+    def asked(self, calls: list[Any]) -> list[Any]:
+        """What the person decides about calls that the harness lays before it."""
+        asked = getattr(self.script, "asked", None)
+        if asked is None:
+            return []
+        known = [
+            {**call, "tool": self.names.inward(str(call.get("tool")))} if isinstance(call, dict) else call
+            for call in calls
+        ]
+        return list(asked(known, resumed=self.resumed))
+
     def _die(self, wait_ms: int) -> None:
         self.kill_at = time.monotonic() + wait_ms / 1000
 
@@ -436,6 +449,7 @@ class Episode:
     def died(self) -> None:
         """The harness is dead; what follows is another process."""
         self.kill_at = None
+        self.resumed = True
         dead, self._dead = self._dead, threading.Event()
         self.script.killed()
         dead.set()

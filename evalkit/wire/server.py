@@ -21,7 +21,7 @@ from evalkit.wire.episode import Episode
 from evalkit.wire.incoming import BadRequest
 from evalkit.wire.mcp_tools import McpTools
 from evalkit.wire.replies import Reply, error_body, json_reply, refusal
-from evalkit.wire.tools import list_tools, run_tool
+from evalkit.wire.tools import lay_before, list_tools, run_tool
 
 HOST = "127.0.0.1"
 _BACKLOG = 1024
@@ -235,6 +235,8 @@ def _route(
             return episode.count_tokens(_COUNTS[path], request.body)
         if path.startswith(_RESPONSES) and path.endswith("/cancel"):
             return episode.cancel(path.removeprefix(_RESPONSES).removesuffix("/cancel"))
+        if path == "/approval":
+            return lay_before(episode, request.body)
         if path.startswith("/tools/"):
             return run_tool(episode, path.removeprefix("/tools/"), request.body)
     elif request.method == "GET":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Tool
+from evalkit.wire.answers import encode_json
 from evalkit.wire.episode import Episode, parse_body
 from evalkit.wire.incoming import BadRequest
 from evalkit.wire.replies import Reply, json_reply
@@ -67,3 +68,19 @@ def run_tool(episode: Episode, name: str, raw: bytes) -> Reply:
     failed = episode.failure is not None
     said = f"tool {name}: {'error' if result.error else 'ok'}"
     return json_reply({"text": result.text, "error": result.error}, status=500 if failed else 200, said=said)
+
+
+def lay_before(episode: Episode, raw: bytes) -> Reply:
+    """Answer ``POST /approval``: the person's decisions about ``calls``, a line each, in their order."""
+    try:
+        calls = parse_body(raw).get("calls")
+    except BadRequest as bad:
+        return json_reply({"error": bad.message}, status=400, said=f"approval: {bad.rule}")
+    if not isinstance(calls, list):
+        return json_reply(
+            {"error": "calls: a list of {id, tool, arguments}"}, status=400, said="approval: no calls"
+        )
+    decisions = episode.asked(calls)
+    lines = b"".join(encode_json(decision) + b"\n" for decision in decisions)
+    said = f"approval: {len(decisions)} decisions about {len(calls)} calls"
+    return Reply(200, (("content-type", "application/x-ndjson"),), lines, said=said)

@@ -23,7 +23,9 @@ export class Job {
     // Whether this process goes on where one was killed, or had ended, and what the user wrote since.
     this.resumes = told.EVALKIT_RESUME === "1";
     this.message = told.EVALKIT_MESSAGE;
+    this.decisions = JSON.parse(told.EVALKIT_DECISIONS ?? "[]");
     this.userUrl = told.EVALKIT_USER_URL;
+    this.approvalUrl = told.EVALKIT_APPROVAL_URL;
     this.calls = [];
   }
 
@@ -31,16 +33,33 @@ export class Job {
   // A resident program waits here. One that is started anew for each message ends here, and finds the message in
   // job.message when it is started again.
   async nextMessage(ending) {
+    return (await this.further(shaped(ending))).message;
+  }
+
+  // Say something where an ending would stand; the line that goes on, empty where none comes.
+  async further(said) {
     if (process.env.EVALKIT_RESIDENT !== "1") {
-      writeEnding(shaped(ending));
+      writeEnding(said);
       process.exit(0);
     }
-    writeSync(1, JSON.stringify(shaped(ending)) + "\n");
+    writeSync(1, JSON.stringify(said) + "\n");
     const { value, done } = await lines.next();
     const told = done ? {} : JSON.parse(value);
-    if ("message" in told) return told.message;
+    if ("message" in told || "decisions" in told) return told;
     ahead.push(done ? undefined : value);
-    return undefined;
+    return {};
+  }
+
+  // Lay calls ({ id, tool, arguments } each) before a person; the decisions, in the person's order:
+  // { id, decision: "allow" | "refuse" | "change", arguments, reason }.
+  async approve(calls) {
+    const answer = await fetch(this.approvalUrl, { method: "POST", body: JSON.stringify({ calls }) });
+    return (await answer.text()).split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  }
+
+  // End here until a person has decided; the decisions, or none where nobody comes.
+  async wait(calls) {
+    return (await this.further({ waiting: calls })).decisions ?? [];
   }
 
   // What the user has written since it was last asked, while the program works: a list, at once.

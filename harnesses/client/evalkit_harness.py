@@ -49,7 +49,9 @@ class Job:
         self.message = told.get("EVALKIT_MESSAGE")
         self.calls = []
         self._tools = None
+        self.decisions = json.loads(told.get("EVALKIT_DECISIONS") or "[]")
         self._user_url = told["EVALKIT_USER_URL"]
+        self._approval_url = told.get("EVALKIT_APPROVAL_URL")
 
     @property
     def tools(self):
@@ -72,16 +74,41 @@ class Job:
         A resident program waits here. One that is started anew for each message ends here, and finds the
         message in ``job.message`` when it is started again.
         """
+        return self._further(_shaped(ending)).get("message")
+
+    def _further(self, said):
+        """Say something where an ending would stand; the line that goes on, empty where none comes."""
         if os.environ.get("EVALKIT_RESIDENT") != "1":
-            _write_ending(_shaped(ending))
+            _write_ending(said)
             os._exit(0)
-        _out.write(json.dumps(_shaped(ending)) + "\n")
+        _out.write(json.dumps(said) + "\n")
         line = sys.stdin.readline()
         told = json.loads(line) if line else {}
-        if "message" in told:
-            return told["message"]
+        if "message" in told or "decisions" in told:
+            return told
         _ahead.append(line)
-        return None
+        return {}
+
+    def approve(self, calls):
+        """Lay calls before a person: ``{"id", "tool", "arguments"}`` each; decisions as they come.
+
+        A decision has ``id``, ``decision`` (allow, refuse, change), the ``arguments`` to run the call with,
+        a ``reason``. Nothing comes for a call that nobody decides about.
+        """
+        body = json.dumps({"calls": calls}).encode()
+        request = urllib.request.Request(self._approval_url, body, {"content-type": "application/json"})
+        with urllib.request.urlopen(request) as answer:
+            for line in answer:
+                yield json.loads(line)
+
+    def wait(self, calls):
+        """End here until a person has decided; the decisions, or none where nobody comes.
+
+        A resident program waits. One that is started anew ends, and finds ``job.decisions`` when it is
+        started again.
+        """
+        told = self._further({"waiting": calls})
+        return told.get("decisions") or []
 
     def messages(self):
         """What the user has written since it was last asked, while the program works: a list, at once."""

@@ -9,6 +9,7 @@ import pytest
 
 from evalkit.harnesses.manifest import Harness, parse_manifest
 from tests.harnesses.episodes import played
+from tests.harnesses.test_approvals import MOORINGS, ONE_OF_EACH
 from tests.harnesses.test_whole_life import CRASH, LATER
 
 PAGE = (Path(__file__).parents[2] / "docs" / "harnesses.md").read_text(encoding="utf-8")
@@ -31,3 +32,9 @@ def test_it_takes_the_next_message(tmp_path: Path) -> None:
 def test_it_goes_on_after_a_kill(tmp_path: Path, moment: str) -> None:
     episode, _ = played(documented(tmp_path, "keeps.py", crash=True), 30.0, CRASH.replace("MOMENT", moment))
     assert (episode.outcome, episode.correct, episode.not_exercised) == ("done/complete", True, False)
+
+
+def test_it_asks_a_person(tmp_path: Path) -> None:
+    text = MOORINGS.replace("APPROVE", ONE_OF_EACH)
+    episode, _ = played(documented(tmp_path, "asks.py", approve="callback"), 30.0, text)
+    assert (episode.outcome, episode.correct, episode.unapproved_calls) == ("done/complete", True, 0)
