@@ -23,7 +23,7 @@ class Entry:
     action: Action
     held: bool
     progress: int
-    #: Each call's action and answer, None where it got none; and how often the world had become another by then.
+    #: Each call's action and answer, None where it got none; how often the world had changed by then.
     answers: tuple[tuple[str, str] | None, ...] = ()
     changes: int = 0
 
