@@ -20,7 +20,7 @@ RATE_MEANINGS = {
     "false_done": "ended as done while it was not",
     "over_continuation": "went on for nothing, or never ended",
     "unclosed": "the work was complete and the run did not end as done",
-    "correct": "an accepted outcome, with none of the other faults",
+    "correct": "an accepted outcome, and nothing that spoils it (over-continuation, harm, broken rules)",
 }
 #: The levels of checks. They are never pooled in a headline.
 LEVELS = {
