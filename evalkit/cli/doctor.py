@@ -86,6 +86,8 @@ def _containment() -> None:
     click.echo("containment")
     click.echo(f"  processes    {ways[machine.way]}" + (f" ({machine.why})" if machine.why else ""))
     click.echo(f"  number       {'a control group and a watch' if machine.tasks else 'a watch'}")
+    files = "the system's programs and their own" if machine.files else "all of the user's"
+    click.echo(f"  files        {files} for commands of worlds")
     click.echo(f"  network      {'none' if machine.network else 'not taken'} for commands of worlds")
 
 

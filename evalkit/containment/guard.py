@@ -28,11 +28,12 @@ else:
 
 _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_MS_NOSUID_NODEV_NOEXEC, _MS_REC_PRIVATE = 2 | 4 | 8, 0x4000 | (1 << 18)
+_MS_NOSUID_NODEV, _MS_NOSUID_NODEV_NOEXEC, _MS_REC_PRIVATE = 2 | 4, 2 | 4 | 8, 0x4000 | (1 << 18)
+_MS_BIND_REC, _MS_REMOUNT_BIND_RDONLY = 0x1000 | 0x4000, 0x20 | 0x1000 | 1
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
-#: Rights of root over the whole machine: immutable files, the network's set-up, modules, other processes'
-#: memory, mounts, a reboot, limits, the clock, devices, the log, MAC, BPF, checkpoints.
-_TAKEN = (9, 12, 16, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 32, 33, 34, 35, 37, 38, 39, 40)
+#: Rights of root over the whole machine: immutable files, the network's set-up, modules, roots, other
+#: processes' memory, mounts, a reboot, limits, the clock, devices, the log, MAC, BPF, checkpoints.
+_TAKEN = (9, 12, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 32, 33, 34, 35, 37, 38, 39, 40)
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 #: Seconds between looks: at the number of processes, their memory, their files.
 _LOOK, _WEIGH, _MEASURE = 0.02, 0.1, 0.5
@@ -49,7 +50,10 @@ def main(arguments: list[str]) -> int:
     """Guard a command to its end."""
     split = arguments.index("--")
     told = dict(argument.split("=", 1) for argument in arguments[:split])
-    watched = tuple(each.split("=", 1)[1] for each in arguments[:split] if each.startswith("watched="))
+    watched, seen, own = (
+        tuple(each.split("=", 1)[1] for each in arguments[:split] if each.startswith(f"{name}="))
+        for name in ("watched", "seen", "own")
+    )
     status = int(told["status"])
     os.set_inheritable(status, False)
     parent = int(told["parent"])
@@ -70,13 +74,19 @@ def main(arguments: list[str]) -> int:
                 _call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             guard.keep(alive, wakes, namespace=False)
             return 0
-        return _namespace(guard, told, alive, wakes)
+        return _namespace(guard, told, alive, wakes, (seen, own))
     finally:
         if group is not None:
             _drop_group(group)
 
 
-def _namespace(guard: _Guard, told: dict[str, str], alive: int | None, wakes: int) -> int:
+def _namespace(
+    guard: _Guard,
+    told: dict[str, str],
+    alive: int | None,
+    wakes: int,
+    roots: tuple[tuple[str, ...], tuple[str, ...]],
+) -> int:
     """Start the namespace's first process and wait for it, or for a reason to end it."""
     flags = _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC
     if told["network"] == "0":
@@ -100,6 +110,8 @@ def _namespace(guard: _Guard, told: dict[str, str], alive: int | None, wakes: in
             _call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID_NODEV_NOEXEC, None)
             if told["network"] == "0":
                 _loopback_up()
+            if roots[1]:
+                _narrow(*roots)
             guard.keep(lifeline, _wakes(), namespace=True)
             code = 0
         except OSError as error:
@@ -224,7 +236,22 @@ class _Guard:
                 _library().prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
         if linux:
             _library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        os.execvp(self.command[0], self.command)
+        self._run()
+
+    def _run(self) -> None:
+        """As ``os.execvp``, which would load a module: this Python's own need not be among the files here."""
+        name = self.command[0]
+        problem = OSError(2, os.strerror(2))
+        for place in ("",) if "/" in name else os.environ.get("PATH", os.defpath).split(":"):
+            try:
+                os.execv(os.path.join(place, name) if place else name, self.command)
+            except FileNotFoundError:
+                continue
+            except NotADirectoryError:
+                continue
+            except OSError as error:
+                problem = error
+        raise problem
 
     def _over(self) -> str:
         """The limit that the command is over, if it is."""
@@ -435,6 +462,39 @@ def _call(name: str, *arguments: object) -> None:
     if getattr(_library(), name)(*arguments) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
+
+
+def _narrow(seen: tuple[str, ...], own: tuple[str, ...]) -> None:
+    """Leave of the file system what is named: ``seen`` to read, ``own`` to read and write."""
+    here = os.getcwd()
+    # A folder that is there on every machine; nothing that is named lies in it.
+    root = "/proc"
+    _call("mount", b"none", root.encode(), b"tmpfs", _MS_NOSUID_NODEV, b"size=64m,mode=755")
+    for place in (*seen, *own):
+        target = root + place
+        if os.path.islink(place) and place not in own:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _try(os.symlink, os.readlink(place), target)
+            continue
+        if os.path.isdir(place):
+            os.makedirs(target, exist_ok=True)
+        elif os.path.exists(place):
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+        else:
+            continue
+        _call("mount", place.encode(), target.encode(), None, _MS_BIND_REC, None)
+        if place not in own and place != "/dev":
+            # A user namespace may not loosen what is locked; there rights to files hold.
+            _library().mount(None, target.encode(), None, _MS_REMOUNT_BIND_RDONLY, None)
+    os.makedirs(f"{root}/proc", exist_ok=True)
+    _call("mount", b"proc", f"{root}/proc".encode(), b"proc", _MS_NOSUID_NODEV_NOEXEC, None)
+    if os.path.isdir(f"{root}/dev/shm"):
+        _call("mount", b"none", f"{root}/dev/shm".encode(), b"tmpfs", _MS_NOSUID_NODEV, b"size=64m,mode=1777")
+    os.makedirs(f"{root}/tmp", exist_ok=True)
+    _try(os.chmod, f"{root}/tmp", 0o1777)
+    os.chroot(root)
+    os.chdir(here)
 
 
 def _loopback_up() -> None:

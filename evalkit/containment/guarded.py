@@ -61,11 +61,19 @@ def end_all() -> None:
         guarded.guard.terminate()
 
 
+class Roots(msgspec.Struct, frozen=True):
+    """The files that a program has: absolute paths to read, and to read and write. No other is there."""
+
+    seen: tuple[str, ...]
+    own: tuple[str, ...]
+
+
 class Guarded:
     """A program that was started. OSError where it cannot be, with the system's reason.
 
     ``mark`` is a line of its environment that no other program has: where its guard itself is killed, what
-    carries it is ended all the same. ``watched`` are the folders whose size is limited.
+    carries it is ended all the same. ``watched`` are the folders whose size is limited. ``network`` and
+    ``roots`` leave it without one, and without all other files, where the machine can.
     """
 
     def __init__(
@@ -77,6 +85,7 @@ class Guarded:
         *,
         watched: Sequence[str | Path] = (),
         network: bool = True,
+        roots: Roots | None = None,
         mark: str = "",
         way: Way | None = None,
         stdin: int | IO[Any] = subprocess.DEVNULL,
@@ -88,6 +97,8 @@ class Guarded:
         hide_environment()
         machine = None if way is not None else this_machine()
         heard, told = os.pipe()
+        if machine is not None and not machine.files:
+            roots = None
         named = {
             "parent": os.getpid(),
             "status": told,
@@ -110,6 +121,8 @@ class Guarded:
                     *(sys.executable, "-I", "-S", "-c", _GUARD),
                     *(f"{name}={value}" for name, value in named.items()),
                     *(f"watched={place}" for place in watched),
+                    *(f"seen={place}" for place in (roots.seen if roots else ())),
+                    *(f"own={place}" for place in (roots.own if roots else ())),
                     "--",
                     *command,
                 ],

@@ -7,6 +7,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from subprocess import DEVNULL
+from tempfile import TemporaryDirectory
 from typing import Literal
 
 import msgspec
@@ -17,42 +18,47 @@ Way = Literal["namespace", "subreaper", "group"]
 #: Names the way to take where the machine's best one is not wanted.
 WAY = "EVALKIT_CONTAINMENT"
 WAYS: tuple[Way, ...] = ("namespace", "subreaper", "group")
+#: Where programs and their libraries are, and the little of the system's settings that they read.
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/dev"),
+    *(f"/etc/{name}" for name in ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime")),
+    *(f"/etc/{name}" for name in ("passwd", "group", "nsswitch.conf", "hosts", "ssl", "ca-certificates")),
+    *(f"/etc/{name}" for name in ("protocols", "services", "mime.types", "os-release", "terminfo")),
+)
+_CGROUPS = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
 
 
 class Machine(msgspec.Struct, frozen=True):
     """How programs are held here. ``why`` says what stands in the way of a namespace.
 
-    ``network``: whether a program can be left without any. ``tasks``: whether a control group counts its
-    processes; without it the guard does.
+    ``network`` and ``files``: whether a program can be left without any, and without all files but those that
+    are named. ``tasks``: whether a control group counts its processes; without it the guard does.
     """
 
     way: Way
-    network: bool
-    tasks: bool
+    network: bool = False
+    files: bool = False
+    tasks: bool = False
     why: str = ""
 
 
 @lru_cache(maxsize=1)
 def this_machine() -> Machine:
     """What was found by trying it, once in a process."""
-    wanted = os.environ.get(WAY, "")
     if sys.platform != "linux":
-        return Machine("group", False, False, f"{sys.platform} has no PID namespaces")
+        return Machine("group", why=f"{sys.platform} has no PID namespaces")
     tasks = os.geteuid() == 0 and any(
         os.access(base, os.W_OK) and (base.name == "pids" or _counts_tasks(base)) for base in _CGROUPS
     )
-    if wanted in WAYS and wanted != "namespace":
-        return Machine(wanted, False, tasks, f"{WAY}={wanted}")
-    why = _tried(network=False)
-    if why is None:
-        return Machine("namespace", True, tasks)
-    without = _tried(network=True)
-    if without is None:
-        return Machine("namespace", False, tasks, why)
-    return Machine("subreaper", False, tasks, without)
-
-
-_CGROUPS = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
+    for way in WAYS[1:]:
+        if os.environ.get(WAY) == way:
+            return Machine(way, tasks=tasks, why=f"{WAY}={way}")
+    why = ""
+    for network, files in ((True, True), (True, False), (False, False)):
+        why = _tried(network=network, files=files)
+        if not why:
+            return Machine("namespace", network, files, tasks)
+    return Machine("subreaper", tasks=tasks, why=why)
 
 
 def _counts_tasks(base: Path) -> bool:
@@ -62,23 +68,25 @@ def _counts_tasks(base: Path) -> bool:
         return False
 
 
-def _tried(*, network: bool) -> str | None:
-    """Why a program cannot be started in a namespace; None where it can."""
-    from evalkit.containment.guarded import Guarded
+def _tried(*, network: bool, files: bool) -> str:
+    """Why a program cannot be started in a namespace, without network and files; empty where it can."""
+    from evalkit.containment.guarded import Guarded, Roots
 
+    guarded = None
     try:
-        guarded = Guarded(
-            ["true"],
-            {"PATH": os.defpath},
-            "/",
-            way="namespace",
-            network=network,
-            stdout=DEVNULL,
-            stderr=DEVNULL,
-        )
+        with TemporaryDirectory(prefix="evalkit-try-") as own:
+            guarded = Guarded(
+                ["true"],
+                {"PATH": os.defpath},
+                own,
+                way="namespace",
+                network=not network,
+                roots=Roots(SYSTEM, (own,)) if files else None,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+            )
+            ended = guarded.wait(10.0)
+            guarded.kill()
     except OSError as error:
         return str(error)
-    try:
-        return None if guarded.wait(10.0) and guarded.code == 0 else "a program started in one does not end"
-    finally:
-        guarded.kill()
+    return "" if ended and guarded.code == 0 else "a program started in one does not end"

@@ -39,6 +39,9 @@ def pytest_bytecode() -> Path:
     return cache
 
 
-def for_command(command: str) -> dict[str, str]:
-    """What a command's environment needs in order to read the compiled modules."""
-    return {"PYTHONPYCACHEPREFIX": str(pytest_bytecode())} if "pytest" in command else {}
+def for_command(command: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What a command needs to read the compiled modules: variables, and the folders to read."""
+    if "pytest" not in command:
+        return {}, ()
+    folder = str(pytest_bytecode())
+    return {"PYTHONPYCACHEPREFIX": folder}, (folder,)

@@ -44,7 +44,7 @@ def run_on(tree: Tree, command: str, bounds: Bounds) -> After:
     """
     with workshop() as (folder, scratch):
         tree.write_to(folder)
-        finished = run_isolated(command, folder, scratch, bounds, for_command(command))
+        finished = run_isolated(command, folder, scratch, bounds, *for_command(command))
         output = _TOOK.sub("in 0.00s", finished.output)
         try:
             left, dropped = read_tree(folder, tree)

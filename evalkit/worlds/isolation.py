@@ -1,7 +1,7 @@
 """Commands in a folder of their own: clean environment, under a guard, limits of time, memory, output.
 
-This keeps slips inside and makes runs repeatable. It is no jail: a command that sets out to read the machine
-can. For models that are not trusted, run evalkit itself in a container.
+Where the machine can give it, a command has the files of the system's programs and its own, and no network;
+elsewhere this keeps slips inside, and a command that sets out to read the machine can.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import IO
 import msgspec
 
 from evalkit.containment.folders import MARK, need_room
-from evalkit.containment.guarded import Guarded, Limits
+from evalkit.containment.guarded import Guarded, Limits, Roots
+from evalkit.containment.machine import SYSTEM
 
 _SYSTEM = (
     "Applications|Library|System|Users|Volumes|bin|boot|dev|etc|home|lib|lib64|media|mnt|opt|private|proc"
@@ -73,6 +74,15 @@ def _search_path() -> str:
     return ":".join(dict.fromkeys(places))
 
 
+@lru_cache(maxsize=1)
+def _readable() -> tuple[str, ...]:
+    """The folders that a command may read: the system's programs, and this Python with its packages."""
+    git = shutil.which("git")
+    places = (sys.prefix, sys.base_prefix, *([os.path.dirname(os.path.realpath(git))] if git else []))
+    inside = tuple(f"{place}/" for place in SYSTEM)
+    return (*SYSTEM, *(place for place in dict.fromkeys(places) if not f"{place}/".startswith(inside)))
+
+
 def clean_environment(home: Path) -> dict[str, str]:
     """All that a command sees of the environment: nothing of the user's, the same on every run."""
     return {
@@ -101,11 +111,17 @@ def clean_environment(home: Path) -> dict[str, str]:
 
 
 def run_isolated(
-    command: str, folder: Path, scratch: Path, bounds: Bounds, extra: Mapping[str, str] = {}
+    command: str,
+    folder: Path,
+    scratch: Path,
+    bounds: Bounds,
+    extra: Mapping[str, str] = {},
+    seen: tuple[str, ...] = (),
 ) -> Finished:
     """Run a shell command in ``folder``; ``scratch``, beside it, is its home.
 
-    ``extra`` goes on top of the clean environment. When it returns, no process of the command is left.
+    ``extra`` goes on top of the clean environment; ``seen`` are folders to read beside the system's. When it
+    returns, no process of the command is left.
     """
     need_room(folder)
     environment = {**clean_environment(scratch), **extra, MARK: str(folder.parent)}
@@ -125,6 +141,7 @@ def run_isolated(
             ),
             watched=(folder, scratch),
             network=False,
+            roots=Roots((*_readable(), *seen), (str(folder.parent),)),
             mark=f"{MARK}={folder.parent}",
             stdout=sink,
             stderr=subprocess.STDOUT,

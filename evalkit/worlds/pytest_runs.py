@@ -45,7 +45,7 @@ def green_tests(work: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) 
                 *(path for path, _ in tests),
             ]
         )
-        run_isolated(command, folder, scratch, bounds, for_command(command))
+        run_isolated(command, folder, scratch, bounds, *for_command(command))
         try:
             cases = list(ElementTree.fromstring(read_plain(report, _LARGEST) or b"").iter("testcase"))
         except (NoPlainFile, ElementTree.ParseError):

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from evalkit.containment.strays import end_strays
 from tests.promises.breaks import BREAKS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +36,9 @@ def noticed(broken: str, test: str) -> tuple[str, str]:
         )
     except subprocess.TimeoutExpired:
         return "hung", ""
+    finally:
+        # What a broken promise leaves behind.
+        end_strays(f"EVALKIT_BROKEN={broken}")
     if done.returncode == _FAILED and ("FAILED " in done.stdout or "ERROR " in done.stdout):
         return "noticed", done.stdout
     return "green" if done.returncode == 0 else "no test", done.stdout + done.stderr

@@ -169,6 +169,12 @@ BREAKS = (
         f"{_COMMANDS}::test_loopback_is_its_own",
     ),
     Break(
+        "a command has all files",
+        "evalkit.worlds.isolation:Guarded",
+        "lambda *a, **k: original(*a, **{**k, 'roots': None})",
+        f"{_COMMANDS}::test_it_has_the_systems_programs_and_its_own_files_and_no_others",
+    ),
+    Break(
         "a command gets one variable more",
         "evalkit.worlds.isolation:clean_environment",
         "lambda home: {**original(home), 'ONE_MORE': 'x'}",

@@ -115,3 +115,31 @@ def test_a_full_disk_is_evalkits_own_failure(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(folders, "ROOM", disk.f_bavail * disk.f_frsize * 2)
     with pytest.raises(NoRoom, match="the disk of temporary files is full"):
         ran("true")
+
+
+@pytest.mark.parametrize("where", ["home", "temporary", "etc", "root"])
+def test_it_has_the_systems_programs_and_its_own_files_and_no_others(
+    place: Path, tmp_path_factory: pytest.TempPathFactory, where: str
+) -> None:
+    """By ways that no reading of the command's text finds out."""
+    beside = tmp_path_factory.mktemp("beside")
+    (beside / "secret").write_text("planted")
+    paths = {
+        "home": os.path.expanduser("~"),
+        "temporary": str(beside / "secret"),
+        "etc": "/etc/shadow",
+        "root": "/../../../proc/1/root/root",
+    }
+    spelled = "".join(f"\\\\{ord(sign):03o}" for sign in paths[where])
+    after = ran(f"cat \"$(printf '%b' '{spelled}')\" ; ls \"$(printf '%b' '{spelled}')\"")
+    assert "planted" not in after.output
+    assert after.output.count("No such file or directory") == 2
+
+
+def test_what_it_writes_elsewhere_is_nowhere(place: Path) -> None:
+    up = "python -c \"import os; open(os.sep + 'usr' + os.sep + 'written', 'w')\""
+    after = ran(up)
+    assert "Read-only file system" in after.output or "Permission denied" in after.output
+    assert not Path("/usr/written").exists()
+    ran("python -c \"import os; open(os.sep + 'tmp' + os.sep + 'evalkit-was-here', 'w')\"")
+    assert not Path("/tmp/evalkit-was-here").exists()
