@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses soak promises live fuzz simulations league lint types bench cassettes lock clean
+.PHONY: setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes lock clean
 
 setup: .venv/.ready
 
@@ -34,6 +34,18 @@ soak: setup
 # Breaks each promise of docs/promises.md, one after the other; fails where a test that is named for it does not.
 promises: setup
 	$(BIN)/python -m tests.promises
+
+# Live runs through LiteLLM's proxy, lm-proxy and Portkey's gateway, each in an environment of its own
+# (.cache/gateways) and on loopback before the scripted server.
+GATEWAYS := .cache/gateways
+gateways: setup
+	mkdir -p $(GATEWAYS)/portkey
+	for each in "litellm litellm[proxy]==1.108.7" "lmproxy lm-proxy==3.3.2"; do set -- $$each; \
+		$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(GATEWAYS)/$$1 && \
+		$(BIN)/uv pip install --quiet --python $(GATEWAYS)/$$1/bin/python "$$2" || exit 1; \
+	done
+	cd $(GATEWAYS)/portkey && npm install --silent --ignore-scripts --no-fund --no-audit @portkey-ai/gateway@1.15.2
+	$(BIN)/pytest -n 0 -m gateway tests/live
 
 # Live runs against a provider on loopback: killed a hundred times and gone on with, and 200 episodes timed.
 # Writes reports/live/.

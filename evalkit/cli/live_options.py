@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _WITH_RESUME = frozenset(
     (
         *("resume", "workers", "engine_name", "as_json", "charts", "single_file"),
-        *("max_usd", "max_tokens", "concurrency", "base_url", "prices"),
+        *("max_usd", "max_tokens", "concurrency", "base_url", "headers", "prices"),
     )
 )
 
@@ -42,10 +42,13 @@ def check_resumed(context: click.Context) -> None:
 
 
 @contextmanager
-def live_run(plan: Plan, store: Store, over: dict[str, Any], concurrency: int) -> Iterator[LiveRun | None]:
+def live_run(
+    plan: Plan, store: Store, over: dict[str, Any], concurrency: int, headers: tuple[str, ...]
+) -> Iterator[LiveRun | None]:
     """What works off the live episodes of a plan; None where none asks a provider.
 
     ``over`` are the options given: new limits for all of the run, another file of prices, and the URL whole.
+    ``headers`` are kept nowhere.
     LedgerError where another process spends from the run.
     """
     medium = plan.recipe.medium
@@ -66,6 +69,17 @@ def live_run(plan: Plan, store: Store, over: dict[str, Any], concurrency: int) -
     finished = {cell for first, last in store.finished() for cell in range(first, last + 1)}
     ledger = ledger_of(store.folder, medium, finished)
     try:
-        yield LiveRun(plan, ledger, concurrency=concurrency, url=url)
+        yield LiveRun(plan, ledger, concurrency=concurrency, url=url, headers=_headers(headers))
     finally:
         ledger.close()
+
+
+def _headers(given: tuple[str, ...]) -> dict[str, str]:
+    """Headers as they were given, ``NAME: VALUE``. UsageProblem for what is none."""
+    headers = {}
+    for text in given:
+        name, colon, value = text.partition(":")
+        if not colon or not name.strip() or not value.strip():
+            raise UsageProblem(f"--header {name.strip()!r}: expected 'NAME: VALUE'")
+        headers[name.strip()] = value.strip()
+    return headers

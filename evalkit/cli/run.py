@@ -88,6 +88,13 @@ from evalkit.wire.answers import TITLES
     "--replay", type=click.Path(file_okay=False), help="Play the exchanges of this folder; no network."
 )
 @click.option("--base-url", help="Where the live model is, if not at its provider.")
+@click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="'NAME: VALUE'",
+    help="A header of each live request, as gateways want them; kept nowhere. Repeatable.",
+)
 @click.option("--fallback-model", "fallback", help="The live model that refusals are taken to.")
 @click.option("--max-usd", type=float, help="Hard spending limit of a live run, in US dollars.")
 @click.option("--max-tokens", type=int, help="Hard spending limit of a live run, in tokens.")
@@ -126,6 +133,7 @@ def command(
     charts: bool,
     single_file: bool,
     concurrency: int,
+    headers: tuple[str, ...],
     **over: Any,
 ) -> None:
     """Run SUITEs (YAML files, folders or families; without one, the shipped library) and report.
@@ -173,7 +181,7 @@ def command(
             store = Store.create(folder, plan.recipe)
         go_on = f"go on with: evalkit run --resume {store.folder}"
         try:
-            with live_run(plan, store, over, concurrency) as live:
+            with live_run(plan, store, over, concurrency, headers) as live:
                 beside = live.told if live is not None else None
                 with progress_of(plan.episodes(), quiet=as_json, beside=beside) as progress:
                     if plan.recipe.medium.alone:

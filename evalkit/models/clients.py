@@ -320,14 +320,17 @@ def connect(
     http: Any = None,
     names: Mapping[str, str] | None = None,
     portal: Portal | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> SdkModel:
     """A conversation over an SDK with the server at ``url``; ``timeout`` in seconds.
 
     ``background`` asks for background responses, which only the Responses API has. ``http`` is an HTTP client
     of one's own, such as one that records. ``names`` are the provider's names of the models asked for. With a
-    ``portal`` the SDK's async client is used, and ``http`` is an async one.
+    ``portal`` the SDK's async client is used, and ``http`` is an async one. ``headers`` go with each request.
     """
     own: dict[str, Any] = {"api_key": api_key} if http is None else {"api_key": api_key, "http_client": http}
+    if headers:
+        own["default_headers"] = dict(headers)
     model: SdkModel
     if dialect == "anthropic":
         made = _anthropic if portal is None else _async_anthropic

@@ -11,7 +11,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +31,7 @@ from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import row_of, void_row
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ending_of, score
+from evalkit.scoring.figures import SHORT
 from evalkit.secrets.cleaning import keep_secret
 from evalkit.secrets.urls import credentials_of
 from evalkit.strategies.strategy import Strategy
@@ -54,14 +55,22 @@ class Session:
     """
 
     def __init__(
-        self, medium: Medium, ledger: Ledger, *, concurrency: int = 1, url: str | None = None
+        self,
+        medium: Medium,
+        ledger: Ledger,
+        *,
+        concurrency: int = 1,
+        url: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         provider = medium.model.partition(":")[0]
         _, place, variable = PROVIDERS[provider]
         self.ledger = ledger
         self.url = url or medium.base_url or place
         self.key = os.environ.get(variable, "")
-        self.secrets = tuple(secret for secret in (self.key, *credentials_of(self.url)) if secret)
+        self.headers = dict(headers or {})
+        given = (self.key, *credentials_of(self.url), *(v for v in self.headers.values() if len(v) > SHORT))
+        self.secrets = tuple(secret for secret in given if secret)
         for secret in self.secrets:
             keep_secret(secret)
         self.pace = Pace(concurrency, ledger.waited)
@@ -136,6 +145,7 @@ class Live(OnTape):
             http=self._http(playing, purse),
             names={FIRST_MODEL: self.name, FALLBACK_MODEL: medium.fallback or self.name},
             portal=session.portal if session is not None else None,
+            headers=session.headers if session is not None else None,
         )
         cap = _cap(arena.scenario.limits)
         world = arena.world()
@@ -171,11 +181,19 @@ def _cap(limits: Limits) -> int:
 class LiveRun:
     """A plan's live cells, worked off by ``concurrency`` threads; ``url`` is the medium's, whole."""
 
-    def __init__(self, plan: Plan, ledger: Ledger, *, concurrency: int = 1, url: str | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        ledger: Ledger,
+        *,
+        concurrency: int = 1,
+        url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self.plan = plan
         self.ledger = ledger
         self.concurrency = concurrency
-        self.session = Session(plan.recipe.medium, ledger, concurrency=concurrency, url=url)
+        self.session = Session(plan.recipe.medium, ledger, concurrency=concurrency, url=url, headers=headers)
         self._began = time.monotonic()
         self._spent = ledger.usd, ledger.tokens
         self._groups: queue.SimpleQueue[list[tuple[Span, int]]] = queue.SimpleQueue()

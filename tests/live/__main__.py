@@ -100,7 +100,7 @@ def _one(
     )
     words, log = begin, folder.with_suffix(".log")
     while True:
-        limit += dice.randrange(10_000, 120_000)
+        limit += dice.randrange(2_000, 60_000)
         more = [*words, "--max-tokens", str(limit), "--concurrency", str(dice.choice((1, 4, 16)))]
         with log.open("ab") as out:
             process = subprocess.Popen(more, stdout=out, stderr=out, env=environment())
