@@ -92,7 +92,7 @@ class _Watched(Condition):
     """A condition of one's own, watched."""
 
     def __init__(self, inner: Condition, noticed: Noticed) -> None:
-        self.inner = inner
+        self.part = inner
         self.noticed = noticed
         self.said = getattr(inner, "name", "") or type(inner).__name__
         self.offers, self.random, self.finite = inner.offers, inner.random, inner.finite
@@ -116,18 +116,18 @@ class _Watched(Condition):
         """Its verdict on a moment."""
         before = self._memory()
         try:
-            verdict = self.inner(cast(View, view))
+            verdict = self.part(cast(View, view))
         except Exception:
             # It may be what watches that it cannot stand.
             self.noticed.read("a turn in a way that cannot be followed")
-            verdict = self.inner(view.real)
+            verdict = self.part(view.real)
         if self._memory() != before:
             self.noticed.unsteady = f"{self.said} changes a memory of its own, so its verdicts hang on it"
         return verdict
 
     def _memory(self) -> list[str]:
         """What it could remember beside its folds, as text."""
-        kept = [*vars(self.inner).values(), *vars(type(self.inner)).values()]
+        kept = [*vars(self.part).values(), *vars(type(self.part)).values()]
         found = [_text(value) for value in kept if not isinstance(value, types.FunctionType | type)]
         return found + [_text(value) for function in self._state for value in _values(function)]
 

@@ -102,7 +102,7 @@ class _Remembered(Condition):
     """A finite condition that is asked once for each thing it can read, however many moves lead there."""
 
     def __init__(self, inner: Condition) -> None:
-        self._inner = inner
+        self.part = inner
         self.offers, self.folds = inner.offers, inner.folds
         self.random, self.finite = inner.random, inner.finite
         self._turn = reads_turn(inner)
@@ -124,7 +124,7 @@ class _Remembered(Condition):
         elif known is not None:
             return known  # type: ignore[return-value]
         before, reading.read = reading.read, False
-        verdict = self._inner(view)
+        verdict = self.part(view)
         self._kept += 1
         if self._kept > KEPT:
             self._verdicts.clear()

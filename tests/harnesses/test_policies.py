@@ -127,8 +127,9 @@ class TestOwnKeys:
             {"call": "refund_payment", "with": {"payment": "rent"}},
             {"call": "post_payment", "with": {"payment": "rent", "key": "k2"}},
         ]
-        loaded = ledger([self.LISTS, {"turn": batch}, {"work": ["power"]}, self.post("rent"), DONE])
-        assert play(loaded, self.OWN).outcome == "done/complete"
+        for after in ([], [self.post("rent")]):
+            loaded = ledger([self.LISTS, {"turn": batch}, {"work": ["power"]}, *after, DONE])
+            assert play(loaded, self.OWN).outcome == "done/complete"
 
     def test_an_undo_that_failed_begins_nothing(self) -> None:
         refund = {"call": "refund_payment", "with": {"payment": "power"}}
@@ -204,6 +205,20 @@ class TestMessages:
         ending = out_of_turns(bench.loop, bench.state, say(), bench)
         assert ending is not None
         assert (ending.kind, ending.native) == ("limit", "max_turns")
+
+    def test_a_message_that_finds_the_limit_reached_brings_no_turn(self) -> None:
+        limits, world = {"turns": 3}, {"items": ["users", "orders"]}
+        first: list[Any] = [LIST, {"work": ["users"]}, DONE]
+        asks = {"user": {"text": "Orders too.", "asks": ["orders"]}}
+        more = play(
+            scenario([*first, asks, {"work": ["orders"]}, DONE], world=world, limits=limits), "acceptance"
+        )
+        assert (more.outcome, more.native, more.turns) == ("limit/reachable", "max_turns", 3)
+        thanks = {"user": {"text": "Thanks."}}
+        alone = play(
+            scenario([*first, thanks, DONE], world={"items": ["users"]}, limits=limits), "acceptance"
+        )
+        assert (alone.outcome, alone.turns) == ("done/complete", 3)
 
 
 class TestWhatIsNotHeard:
@@ -295,6 +310,20 @@ def test_an_item_that_is_forbidden_can_only_be_skipped() -> None:
     skipped = scenario([LIST, {"work": ["users"]}, leaves], world=world)
     for name in ("acceptance", "gate", "checklist"):
         assert play(skipped, name).outcome == "done/complete", name
+
+
+def test_a_forbidden_item_that_was_done_stays_broken_when_it_is_skipped() -> None:
+    world = {"items": ["users", "backup"], "skippable": ["backup"], "forbidden": ["backup"]}
+    told = {"completed": ["users"], "skipped": ["backup"], "reason": "not ours"}
+    leaves = {"say": "Backup stays.", "claim": "done", "finish": told}
+    assert play(scenario([LIST, {"work": "rest"}, leaves], world=world), "checklist").false_done
+
+
+def test_a_listing_that_names_what_is_forbidden_makes_no_item_of_it() -> None:
+    world = {"forbidden": ["payroll"], "noise": "payroll is not yours"}
+    loaded = scenario([LIST, {"work": "rest"}, DONE], world=world)
+    for name in ("checklist", "verifier_evidence", "certificate", "gate"):
+        assert play(loaded, name).outcome == "done/complete", name
 
 
 def test_given_items_are_items_alone() -> None:
