@@ -98,10 +98,3 @@ def test_usage(folder: Path, words: tuple[str, ...], said: str) -> None:
     assert result.exit_code == 2
     assert said in result.stderr
     assert "Traceback" not in result.output
-
-
-def test_without_hypothesis(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.cli.falsify.find_spec", lambda name: None)
-    result = evalkit("falsify", "silent.py")
-    assert result.exit_code == 2
-    assert "falsify needs Hypothesis, which is not installed: pip install 'evalkit[falsify]'" in result.stderr
