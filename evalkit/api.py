@@ -53,7 +53,7 @@ class Run:
         try:
             import pandas
         except ImportError:
-            raise ImportError("episodes() needs pandas: pip install 'evalkit[report]'") from None
+            raise ImportError("episodes() needs pandas: pip install 'evalkit-endings[report]'") from None
         from evalkit.reports.episodes_csv import COLUMNS, episode_rows
 
         store = Store.open(self.folder, write=False)

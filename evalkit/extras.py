@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 #: The name under which the package is installed.
-DISTRIBUTION = "evalkit"
+DISTRIBUTION = "evalkit-endings"
 #: The extra that brings a module.
 EXTRAS = {
     "anthropic": "live",

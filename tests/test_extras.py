@@ -69,7 +69,8 @@ def test_it_is_one_line_and_exit_2(tmp_path: Path, gone: str, words: tuple[str, 
     )
     assert done.returncode == 2, done.stderr
     lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
+    assert len(lines) == 2, done.stderr
+    assert lines[1].startswith("hint: evalkit ")
     assert lines[0].startswith("evalkit: ")
     assert f"needs {module}, which is not installed: {install(module)}" in lines[0]
     assert not (tmp_path / "reports").exists()

@@ -15,6 +15,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("evalkit.cli.run", "Run scenarios against strategies and write a run folder."),
         "play": ("evalkit.cli.play", "Be the model: one key a move, against a strategy."),
         "strategies": ("evalkit.cli.strategies", "List and show strategies."),
+        "init": ("evalkit.cli.init", "Set evalkit up in a project: rules, baseline, CI."),
         "doctor": ("evalkit.cli.doctor", "What is installed, what is missing, what to do."),
     },
     "Read": {
@@ -71,11 +72,22 @@ class _Lazy(click.Group):
         with terminal.plain():
             return super().main(*arguments, **options)
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """What is wrong with the options in front of a command is told in a line, as all else."""
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.UsageError as error:
+            raise _in_a_line(error) from None
+
     def invoke(self, context: click.Context) -> object:
         """Run a command. Ctrl-C is a line; so is a module that a plain install leaves out."""
         try:
             with interrupts.heard():
                 return super().invoke(context)
+        except click.UsageError as error:
+            raise _in_a_line(error) from None
         except click.exceptions.Exit as left:
             interrupts.leave(left.exit_code)
             raise
@@ -87,7 +99,7 @@ class _Lazy(click.Group):
             # Whoever reads has enough.
             raise
         except OSError as error:
-            raise _in_a_line(error) from None
+            raise _refused(error) from None
         except ImportError as error:
             raise _told(error, str(context.invoked_subcommand)) from None
 
@@ -98,12 +110,21 @@ class _Lazy(click.Group):
                 formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
 
 
-def _in_a_line(error: OSError) -> click.ClickException:
+def _refused(error: OSError) -> click.ClickException:
     """What a disk, a name or the system refuses: which file, and why."""
     from evalkit.cli.errors import UsageProblem
 
     place = f"{str(error.filename)[:200]}: " if error.filename is not None else ""
     return UsageProblem(f"{place}{error.strerror or error}")
+
+
+def _in_a_line(error: click.UsageError) -> Exception:
+    """What click says of a usage, as evalkit says what is wrong; a group without a command shows its help."""
+    from evalkit.cli.errors import UsageProblem, command_of, usage_line
+
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error
+    return UsageProblem(usage_line(error), hint=f"{command_of(error.ctx)} --help")
 
 
 def _told(error: ImportError, command: str) -> Exception:
@@ -113,11 +134,13 @@ def _told(error: ImportError, command: str) -> Exception:
 
     module = (error.name or "").partition(".")[0]
     if isinstance(error, MissingExtra):
-        return UsageProblem(str(error))
-    return UsageProblem(str(missing(f"evalkit {command}", module))) if module in EXTRAS else error
+        return UsageProblem(str(error), hint="evalkit doctor")
+    if module not in EXTRAS:
+        return error
+    return UsageProblem(str(missing(f"evalkit {command}", module)), hint="evalkit doctor")
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="evalkit", message="evalkit %(version)s")
+@click.version_option(package_name="evalkit-endings", message="evalkit %(version)s")
 def main() -> None:
     """Measure whether an agent harness knows when its task is over."""

@@ -6,6 +6,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
+from evalkit.core.names import did_you_mean
 
 
 @click.command()
@@ -26,7 +27,8 @@ def command(run: str, strategies: tuple[str, ...]) -> None:
     for name in strategies:
         if name not in baseline.contenders:
             raise UsageProblem(
-                f"strategy {name!r} is not in the run, which has: {', '.join(baseline.contenders)}"
+                f"strategy {name!r} is not in the run{did_you_mean(name, baseline.contenders)}, "
+                f"which has: {', '.join(baseline.contenders)}"
             )
     if strategies:
         kept = {name: baseline.contenders[name] for name in strategies}

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.core.names import among
 from evalkit.scenarios.suites import load_suites
 
 
@@ -29,7 +30,7 @@ def command(names: tuple[str, ...], seeds: int, out: Path | None, as_json: bool)
     known = [claim.id for claim in CLAIMS]
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageProblem(f"unknown claim {unknown[0]!r}; known: {', '.join(known)}")
+        raise UsageProblem(f"unknown claim {unknown[0]!r}{among(unknown[0], known)}")
     with one_line_errors():
         results = run_claims(load_suites(), load_suites(("populations",)), seeds, names)
     text = claims_text(results, seeds)

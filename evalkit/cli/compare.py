@@ -22,7 +22,7 @@ def command(runs: tuple[str, ...], as_json: bool) -> None:
     from evalkit.stats.versus import together, versus
 
     if len(runs) < 2:
-        raise UsageProblem("expected two runs or more; hint: evalkit compare --help")
+        raise UsageProblem(f"expected two runs or more, got {len(runs)}")
     with one_line_errors():
         first, *others = (open_run(run) for run in runs)
         if len(others) == 1:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import click
 
 from evalkit.containment.workers import WorkerDied
+from evalkit.core.names import did_you_mean
 from evalkit.harnesses.manifest import ManifestError
 from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.models.ledger import LedgerError
@@ -36,13 +37,66 @@ _TOLD = (
 )
 
 
+#: By kind of error, the command that leads on; a class may have subclasses of its own.
+_HINTS: dict[type[Exception], str] = {
+    CassetteError: "evalkit cassettes --help",
+    EngineError: "evalkit run --help",
+    ManifestError: "evalkit harnesses list",
+    MediumError: "evalkit run --help",
+    PlanError: "evalkit run --help",
+    RunError: "evalkit run --help",
+    ScenarioError: "evalkit scenarios list",
+    StrategyError: "evalkit strategies list",
+    WorkerDied: "evalkit doctor",
+}
+
+
 class UsageProblem(click.ClickException):
-    """Bad input, named in one line."""
+    """Bad input, named in one line; under it a command to paste that leads on.
+
+    ``hint`` is that command. Without one it is the help of the command that is running.
+    """
 
     exit_code = 2
 
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint or f"{command_of(click.get_current_context(silent=True))} --help"
+
     def show(self, file: object = None) -> None:
         click.echo(f"evalkit: {clean_text(self.message)}", err=True)
+        click.echo(f"hint: {clean_text(self.hint)}", err=True)
+
+
+def command_of(context: click.Context | None) -> str:
+    """The command of a context as it is typed, however evalkit was started."""
+    _, _, path = context.command_path.partition(" ") if context is not None else ("", "", "")
+    return f"evalkit {path}".strip()
+
+
+def usage_line(error: click.UsageError) -> str:
+    """What click says of a usage, in one line, with what was meant."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    if isinstance(error, click.exceptions.NoSuchOption) and error.ctx is not None and not error.possibilities:
+        known = [option for found in error.ctx.command.params for option in found.opts]
+        said += did_you_mean(error.option_name, known)
+    elif said.startswith("No such command"):
+        context = error.ctx
+        group = context.command if context is not None else None
+        wrong = said.split("'")[1] if "'" in said else ""
+        if isinstance(group, click.Group) and context is not None and "Did you mean" not in said:
+            known = group.list_commands(context)
+            said += did_you_mean(wrong, known) + f"; allowed: {', '.join(known)}"
+    return said[:1].lower() + said[1:]
+
+
+def hint_of(error: BaseException) -> str:
+    """The command that leads on from an error: its own, or that of its kind."""
+    # A plan that cannot be made because a name is unknown: the name's kind knows more.
+    cause = error.__cause__ or error.__context__
+    if cause is not None and isinstance(cause, tuple(_HINTS)):
+        return hint_of(cause)
+    return next((hint for kind, hint in _HINTS.items() if isinstance(error, kind)), "evalkit --help")
 
 
 @contextmanager
@@ -51,6 +105,6 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except _TOLD as error:
-        raise UsageProblem(" ".join(str(error).split())) from None
+        raise UsageProblem(" ".join(str(error).split()), hint=hint_of(error)) from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise UsageProblem(f"the run cannot be read: {error}") from None

@@ -17,7 +17,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("run")
 @click.option("--baseline", "baseline_file", type=_FILE, required=True, help="Made by evalkit baseline.")
 @click.option(
-    "--rules", "rules_file", type=_FILE, help="TOML; without it, pyproject.toml [tool.evalkit.gate]."
+    "--rules",
+    "rules_file",
+    type=_FILE,
+    help="TOML; without it, evalkit.toml [gate] or pyproject.toml [tool.evalkit.gate].",
 )
 @click.option("--junit", type=_FILE, help="Write JUnit XML.")
 @click.option("--github", is_flag=True, help="Print annotations; add to $GITHUB_STEP_SUMMARY.")
@@ -25,7 +28,8 @@ def command(run: str, baseline_file: Path, rules_file: Path | None, junit: Path 
     """Hold RUN against a baseline. Exit 0: clean; 1: regression; 2: usage; 3: not gateable.
 
     Each reason is one line. A scenario that fails in every episode and did not before is a regression
-    whatever the thresholds allow.
+    whatever the thresholds allow; so is a new false done or a new duplicate effect, unless new_faults
+    says otherwise.
     """
     from evalkit.reports.baseline import BaselineError, Incompatible, read_baseline
     from evalkit.reports.gate import Judgement, Reason, judge
@@ -42,8 +46,12 @@ def command(run: str, baseline_file: Path, rules_file: Path | None, junit: Path 
             judgement = Judgement((Reason("not gateable", "", "", str(error)),), {})
         else:
             store = open_run(run)
-            judgement = judge(store, baseline, rules)
-            store.close()
+            try:
+                judgement = judge(store, baseline, rules)
+            except RulesError as error:
+                raise UsageProblem(" ".join(str(error).split())) from None
+            finally:
+                store.close()
     for reason in judgement.reasons:
         click.echo(" ".join(reason.line.split()))
     compared = ", ".join(f"{name} in {len(found)} scenarios" for name, found in judgement.compared.items())

@@ -36,8 +36,8 @@ def check_resumed(context: click.Context) -> None:
         if given and name not in _WITH_RESUME and context.params.get(name):
             said = parameter.opts[0] if parameter.param_type_name == "option" else name
             raise UsageProblem(
-                f"--resume takes a run as it was planned: no {said}"
-                f"\nhint: evalkit run --resume {shlex.quote(context.params['resume'])}"
+                f"--resume takes a run as it was planned: no {said}",
+                hint=f"evalkit run --resume {shlex.quote(context.params['resume'])}",
             )
 
 

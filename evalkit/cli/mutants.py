@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.core.names import among
 from evalkit.runs.engine import MOST_WORKERS, default_workers
 from evalkit.scenarios.suites import load_suites
 
@@ -39,7 +40,7 @@ def command(suites: tuple[str, ...], names: tuple[str, ...], workers: int, as_js
 
     for name in names:
         if name not in MUTANTS:
-            raise UsageProblem(f"unknown mutant {name!r}; known: {', '.join(MUTANTS)}")
+            raise UsageProblem(f"unknown mutant {name!r}{among(name, MUTANTS)}")
     with one_line_errors():
         scenarios = load_suites(suites)
     shows = sys.stderr.isatty() and not as_json

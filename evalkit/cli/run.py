@@ -151,8 +151,8 @@ def command(
         elif again is not None:
             if suites or strategies or every or harnesses or sweep or baseline:
                 raise UsageProblem(
-                    f"--again takes a run as it was planned: no suite and no strategy"
-                    f"\nhint: evalkit run --again {again[0]} {shlex.quote(again[1])}"
+                    "--again takes a run as it was planned: no suite and no strategy",
+                    hint=f"evalkit run --again {again[0]} {shlex.quote(again[1])}",
                 )
             origin_run = open_run(again[1])
             plan = plan_again(origin_run, again[0])
@@ -179,7 +179,8 @@ def command(
             note_recording(medium, tuple(plan.scenarios), tuple(plan.recipe.strategies), seeds)
             folder = out or new_folder(REPORTS, _stamp(), plan.recipe.id)
             store = Store.create(folder, plan.recipe)
-        go_on = f"go on with: evalkit run --resume {store.folder}"
+        resume_it = f"evalkit run --resume {shlex.quote(str(store.folder))}"
+        go_on = f"go on with: {resume_it}"
         try:
             with live_run(plan, store, over, concurrency, headers) as live:
                 beside = live.told if live is not None else None
@@ -198,9 +199,10 @@ def command(
             _report(store, notes, as_json=as_json, charts=charts, single=single_file, stopped=True)
             raise click.exceptions.Exit(1) from None
         except (EngineError, StoreLost) as error:
-            raise UsageProblem(f"{error}; {go_on}") from None
+            raise UsageProblem(f"{error}; {go_on}", hint=resume_it) from None
         except OSError as error:
-            raise UsageProblem(f"{store.folder}: the report cannot be written: {error}; {go_on}") from None
+            told = f"{store.folder}: the report cannot be written: {error}; {go_on}"
+            raise UsageProblem(told, hint=resume_it) from None
         except KeyboardInterrupt as error:
             click.echo(f"\ninterrupted; {go_on}", err=True)
             raise click.exceptions.Exit(exit_code(error)) from None

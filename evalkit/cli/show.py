@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
+from evalkit.core.names import nearest
 from evalkit.core.traces import Finding
 from evalkit.reports.kept import figures_text
 from evalkit.runs.plan import plan_from
-from evalkit.runs.store import RunError, Store
+from evalkit.runs.store import Store
 from evalkit.scoring.figures import KEPT
 from evalkit.secrets.cleaning import clean_text
+from evalkit.stats.records import contender_names
 
 
 @click.command()
@@ -89,9 +92,23 @@ def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
             )
         )
     if not rows:
-        raise RunError(f"episode {episode!r} is not in {store.folder}; see its episodes.csv")
+        raise UsageProblem(
+            f"episode {episode!r} is not in {store.folder}{_meant(store, episode)}; see its episodes.csv",
+            hint=f"evalkit show {shlex.quote(str(store.folder))} 0",
+        )
     cell, scenario, contender, seed, outcome = rows[0][:5]
     return cell, scenario, contender, seed, outcome
+
+
+def _meant(store: Store, episode: str) -> str:
+    """What an episode's name may have meant: with the scenario, or the strategy, of nearest name."""
+    parts = episode.split("/")
+    if len(parts) < 2:
+        return ""
+    scenario = nearest(parts[0], [entry.name for entry in store.recipe.entries]) or parts[0]
+    contender = nearest(parts[1], contender_names(store)) or parts[1]
+    meant = "/".join((scenario, contender, *parts[2:]))
+    return f" (did you mean {meant!r}?)" if meant != episode else ""
 
 
 def _around_path(parts: list[str]) -> list[str]:

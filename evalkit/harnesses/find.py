@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from evalkit.core.names import did_you_mean
 from evalkit.harnesses.manifest import FILE, Harness, Manifest, ManifestError, read_manifest
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -53,8 +54,12 @@ def find_harness(name: str) -> Harness:
         return _callable(name)
     if Path(name).is_dir():
         raise ManifestError(f"harness {name!r}: the folder holds no {FILE}")
-    known = ", ".join(key for key in harnesses if ":" not in key) or "none is shipped"
-    raise ManifestError(f"harness {name!r}: no such folder, program, module:function or name; names: {known}")
+    names = [key for key in harnesses if ":" not in key]
+    guess = did_you_mean(path or name, names)
+    raise ManifestError(
+        f"harness {name!r}: no such folder, program, module:function or name{guess}; "
+        f"names: {', '.join(names) or 'none is shipped'}"
+    )
 
 
 def _variant(harness: Harness, variant: str) -> Harness:

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from evalkit.core.names import did_you_mean
 from evalkit.reports.baseline import Baseline
 from evalkit.reports.evaluated import unevaluated
 from evalkit.reports.figures import percent
-from evalkit.reports.rules import LEVELS, Rules
+from evalkit.reports.rules import LEVELS, Rules, RulesError
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import FLAGS, GOOD
 from evalkit.stats.compare import Paired, adjusted, paired
@@ -63,6 +64,7 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
     if not run["gateable"]:
         return Judgement(tuple(Reason("not gateable", "", "", why) for why in unevaluated(store)), {})
     mine, because = records(store), first_reasons(store)
+    _check_names(rules, mine, baseline)
     names = rules.strategies or tuple(baseline.contenders)
     reasons: list[Reason] = []
     tested: list[tuple[str, str, Paired]] = []
@@ -89,6 +91,19 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
         reasons.append(Reason("note", "", "", void))
     order: dict[str, int] = {"not gateable": 0, "regression": 1, "note": 2}
     return Judgement(tuple(sorted(reasons, key=lambda reason: order[reason.level])), compared)
+
+
+def _check_names(rules: Rules, mine: Mapping[str, Mapping[str, Record]], baseline: Baseline) -> None:
+    """RulesError where the rules name a scenario or a contender that neither run nor baseline has."""
+    scenarios = {*baseline.scenarios, *(name for found in mine.values() for name in found)}
+    for what, names, known in (
+        ("known_failures", rules.known_failures, scenarios),
+        ("strategies", rules.strategies, {*mine, *baseline.contenders}),
+    ):
+        for name in names:
+            if name not in known:
+                guess = did_you_mean(name, known)
+                raise RulesError(f"gate: {what}: {name!r} is neither in the run nor in the baseline{guess}")
 
 
 class _Contender:
@@ -136,7 +151,22 @@ class _Contender:
             yield self._reason("not gateable", few)
         always = list(self._always_failing())
         yield from always
-        yield from self._flips({reason.scenario for reason in always if reason.level == "regression"})
+        told = {reason.scenario for reason in always if reason.level == "regression"}
+        flips = list(self._flips(told))
+        yield from flips
+        yield from self._new_faults(told | {flip.scenario for flip in flips if flip.level == "regression"})
+
+    def _new_faults(self, told: set[str]) -> Iterator[Reason]:
+        """Faults that a scenario did not have, whatever else was wrong with it before."""
+        for scenario, (before, now) in self.pairs.items():
+            for fault in self.rules.new_faults if scenario not in told else ():
+                if not now.count(fault) or before.count(fault):
+                    continue
+                level: Level = "note" if scenario in self.rules.known_failures else "regression"
+                what = fault.replace("_", " ")
+                yield self._reason(
+                    level, f"new: {what}: {before.outcome} → {now.outcome}{self._because(scenario)}", scenario
+                )
 
     def _scenario_sets(self) -> Iterator[Reason]:
         rules = self.rules

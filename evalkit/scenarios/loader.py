@@ -7,13 +7,14 @@ import hashlib
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
 import msgspec
 
 from evalkit.core.decisions import ENDINGS, TRUTHS
+from evalkit.core.names import among
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits
 from evalkit.scenarios.moves import (
     EVENTS,
@@ -151,11 +152,16 @@ def _kind(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
+def _unknown(field: str, allowed: Iterable[str]) -> str:
+    """What is said of a field that nobody knows."""
+    return f"unknown field{among(str(field), allowed, 'allowed')}"
+
+
 def _read(source: Source, name: str, digest: str) -> Scenario:
     document = source.value
     for key in document:
         if key not in _TOP:
-            raise source.error((key,), f"unknown field; allowed: {', '.join(_TOP)}")
+            raise source.error((key,), _unknown(key, _TOP))
     for key in _REQUIRED:
         if document.get(key) is None:
             raise source.error((), f"field {key!r} is missing")
@@ -246,10 +252,8 @@ def _explained(source: Source, path: Path, kind: Any, message: str) -> ScenarioE
     at: Path = (*path, *inner)
     unknown = _UNKNOWN.search(message)
     if unknown:
-        names = ", ".join(field.encode_name for field in msgspec.structs.fields(kind)) if not inner else ""
-        return source.error(
-            (*at, unknown["field"]), "unknown field" + (f"; allowed: {names}" if names else "")
-        )
+        names = [field.encode_name for field in msgspec.structs.fields(kind)] if not inner else []
+        return source.error((*at, unknown["field"]), _unknown(unknown["field"], names))
     missing = re.search(r"missing required field `(?P<field>.*)`", message)
     if missing:
         return source.error(at, f"field {missing['field']!r} is missing")
@@ -264,7 +268,7 @@ def _limits(source: Source) -> Limits:
         raise source.error(("limits",), f"expected a mapping, found {_kind(value)}")
     for key, amount in value.items():
         if key not in _LIMITS:
-            raise source.error(("limits", key), f"unknown field; allowed: {', '.join(_LIMITS)}")
+            raise source.error(("limits", key), _unknown(key, _LIMITS))
         if key == "per":
             if amount not in ("episode", "query"):
                 raise source.error(("limits", key), f"expected episode or query, found {amount!r}")
@@ -293,8 +297,7 @@ def _world(source: Source) -> WorldSpec:
     common = {field.name for field in msgspec.structs.fields(WorldSpec)} - {"options", "later"}
     for key in value:
         if key not in common | world.option_names:
-            allowed = ", ".join((*sorted(common), *sorted(world.option_names)))
-            raise source.error(("world", key), f"unknown field; allowed: {allowed}")
+            raise source.error(("world", key), _unknown(key, (*sorted(common), *sorted(world.option_names))))
     plain = {key: inner for key, inner in value.items() if key in common}
     plain["options"] = {key: inner for key, inner in value.items() if key in world.option_names}
     spec: WorldSpec = _convert(source, ("world",), WorldSpec, plain)
@@ -393,9 +396,8 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
     if verb is None or verb not in allowed:
         name = verb or next(iter(value), "")
         problem = "not allowed here" if verb else "unknown move"
-        raise source.error(
-            path, f"{problem}: {name!r}; allowed: {', '.join(v for v in VERBS if v in allowed)}"
-        )
+        there = among(str(name), [v for v in VERBS if v in allowed], "allowed")
+        raise source.error(path, f"{problem}: {name!r}{there}")
     move: Any = _convert(source, path, VERBS[verb], value)
     if verb in EVENTS or verb in ("repeat", "either"):
         for field in ("until", "stop"):

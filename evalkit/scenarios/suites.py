@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from evalkit.core.names import did_you_mean
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
@@ -52,8 +53,11 @@ def _load(suite: str) -> list[Scenario]:
     library = _load(str(library_folder()))
     family = [scenario for scenario in library if suite in (scenario.family, scenario.name)]
     if not family:
-        families = ", ".join(sorted({scenario.family for scenario in library}))
-        raise ScenarioError(suite, None, "", f"no such file, folder or family; families: {families}")
+        families = sorted({scenario.family for scenario in library})
+        guess = did_you_mean(suite, [*families, *(scenario.name for scenario in library)])
+        raise ScenarioError(
+            suite, None, "", f"no such file, folder or family{guess}; families: {', '.join(families)}"
+        )
     return family
 
 

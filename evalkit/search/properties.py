@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from evalkit.core.names import among
 from evalkit.harnesses.loop import Loop
 from evalkit.strategies.strategy import REFUSALS_IN_A_ROW
 
@@ -61,7 +62,7 @@ def find_properties(names: tuple[str, ...]) -> tuple[Property, ...]:
     """Properties by name, all without names. ValueError names an unknown one and what there is."""
     for name in names:
         if name not in PROPERTIES:
-            raise ValueError(f"unknown property {name!r}; known: {', '.join(PROPERTIES)}")
+            raise ValueError(f"unknown property {name!r}{among(name, PROPERTIES)}")
     return tuple(PROPERTIES[name] for name in dict.fromkeys(names or PROPERTIES))
 
 

@@ -124,12 +124,13 @@ class Any_(_Composed):
 
 
 class Not(Condition):
-    """Met when the part is not. It names no items."""
+    """Met when the part is not. It names no items, and offers the model no channel: it is no way to claim."""
 
     def __init__(self, part: Condition) -> None:
         self.part = part
         self.finite = part.finite
-        self.offers, self.folds, self.random = _united((part,))
+        _, self.folds, self.random = _united((part,))
+        self.offers = Offered()
 
     def __repr__(self) -> str:
         return f"~{self.part}" if not isinstance(self.part, _Composed) else f"~({self.part})"

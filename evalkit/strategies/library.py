@@ -14,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
+from evalkit.core.names import did_you_mean
 from evalkit.scenarios.yaml_source import ScenarioError, read_file, read_yaml
 from evalkit.strategies import conditions as c
 from evalkit.strategies.assumed import split_name, with_rates
@@ -107,8 +108,10 @@ def find_strategy(name: str, home: str = "") -> Strategy:
         return _from_module(name, home or os.getcwd())
     point = _plugins().get(name)
     if point is None:
+        known = (*strategy_names(), *_GIVEN)
         raise StrategyError(
-            f"unknown strategy {name!r}; known: {', '.join(strategy_names())}, module:name, or a YAML file"
+            f"unknown strategy {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}, "
+            "module:name, or a YAML file"
         )
     try:
         found = point.load()
@@ -160,18 +163,31 @@ def read_strategy(path: Path) -> Strategy:
     value = documents[0].value if len(documents) == 1 else None
     if not isinstance(value, dict):
         raise StrategyError(f"{path}: a strategy is a mapping")
+    source = documents[0]
+
+    def wrong(field: str, message: str) -> StrategyError:
+        return StrategyError(str(source.error((field,), message)))
+
     allowed = [field.name for field in fields(Strategy)]
     for key in value:
         if key not in allowed:
-            raise StrategyError(f"{path}: {key}: unknown field; allowed: {', '.join(allowed)}")
+            guess = did_you_mean(str(key), allowed)
+            raise wrong(str(key), f"unknown field{guess}; allowed: {', '.join(allowed)}")
     if "done_when" not in value:
         raise StrategyError(f"{path}: field 'done_when' is missing")
+    given_fields = dict(value)
     try:
-        done_when = _condition(value.pop("done_when"))
-        _check_types(Strategy, value)
-        return Strategy(**{"name": path.stem, **value, "done_when": done_when})
+        done_when = _condition(given_fields.pop("done_when"))
     except (ValueError, TypeError) as error:
-        raise StrategyError(f"{path}: {' '.join(str(error).split())[:500]}") from None
+        raise wrong("done_when", " ".join(str(error).split())[:500].removeprefix("done_when: ")) from None
+    for name, inner in given_fields.items():
+        # One at a time: an error is of the line of the field that it is about.
+        try:
+            _check_types(Strategy, {name: inner})
+            Strategy(**{name: inner, "done_when": done_when})
+        except (ValueError, TypeError) as error:
+            raise wrong(name, " ".join(str(error).split())[:500].removeprefix(f"{name}: ")) from None
+    return Strategy(**{"name": path.stem, **given_fields, "done_when": done_when})
 
 
 def _condition(value: Any) -> Condition:
@@ -189,7 +205,8 @@ def _condition(value: Any) -> Condition:
         return Not(_condition(arguments))
     if name not in _CONDITIONS:
         raise ValueError(
-            f"done_when: unknown condition {name!r}; known: {', '.join(_CONDITIONS)}, all, any, not"
+            f"done_when: unknown condition {name!r}{did_you_mean(str(name), _CONDITIONS)}; "
+            f"known: {', '.join(_CONDITIONS)}, all, any, not"
         )
     if not isinstance(arguments or {}, dict):
         raise ValueError(f"done_when: {name} takes a mapping of arguments")

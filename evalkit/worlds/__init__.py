@@ -6,6 +6,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 
+from evalkit.core.names import among
 from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec, action_of
 
 __all__ = [
@@ -43,7 +44,7 @@ def world_class(kind: str) -> type[World]:
     """The class of a kind of world; WorldError names the kinds there are."""
     place = _SHIPPED.get(kind) or _plugins().get(kind)
     if place is None:
-        raise WorldError(f"unknown world {kind!r}; known: {', '.join(world_kinds())}")
+        raise WorldError(f"unknown world {kind!r}{among(kind, world_kinds())}")
     module, _, name = place.partition(":")
     try:
         found = getattr(import_module(module), name)

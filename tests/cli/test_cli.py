@@ -134,7 +134,7 @@ def test_strategies(here: Path) -> None:
     [
         (["run", "nowhere.yaml"], "evalkit: nowhere.yaml: cannot be read: No such file or directory"),
         (["run", "bad.yaml"], "evalkit: bad.yaml:1: field 'family' is missing"),
-        (["run", "-s", "gaet"], "evalkit: unknown strategy 'gaet'; known: silence,"),
+        (["run", "-s", "gaet"], "evalkit: unknown strategy 'gaet' (did you mean 'gate'?); known: silence,"),
         (["run", "--baseline", "gate", "-s", "silence"], "baseline 'gate' is not among the strategies"),
         (["run", "--seeds", "0"], "evalkit: --seeds must be at least 1, got 0"),
         (["run", "--resume", "gone"], "evalkit: gone: is no run folder"),
@@ -155,7 +155,8 @@ def test_bad_input_is_one_line_and_exit_code_2(here: Path, words: list[str], mes
     result = call(*words)
     assert result.exit_code == 2
     assert message in result.output
-    assert len(result.output.splitlines()) == 1
+    _, hint = result.output.splitlines()
+    assert hint.startswith("hint: evalkit ")
     assert not (here / "reports").exists()
 
 

@@ -19,8 +19,8 @@ from evalkit.reports.baseline import (
 from evalkit.reports.gate import Judgement, Level, judge
 from evalkit.reports.junit import github_annotations, junit_xml, step_summary
 from evalkit.reports.rules import Rules, RulesError, read_rules
-from evalkit.runs.store import void_row
-from tests.made_runs import entry, grid, made_run, recipe, row
+from evalkit.runs.store import Store, void_row
+from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 from tests.stats.simulations import MANY
 
 Right = list[list[int | list[int]]]
@@ -114,12 +114,14 @@ class TestFlips:
         ]
 
     def test_as_many_as_are_allowed(self, tmp_path: Path) -> None:
-        found = gate(tmp_path, [[[1, 1]], [[1, 1]]], [[[1, 1]], [[1, 0]]], Rules(allowed_flips=1))
+        found = gate(
+            tmp_path, [[[1, 1]], [[1, 1]]], [[[1, 1]], [[1, 0]]], Rules(allowed_flips=1, new_faults=())
+        )
         assert found.code == 0
         assert "flips from pass to fail" in messages(found, "note")[0]
 
     def test_a_share_may_pass_for_all(self, tmp_path: Path) -> None:
-        assert gate(tmp_path, [[[1, 1]]], [[[1, 0]]], Rules(pass_share=0.5)).code == 0
+        assert gate(tmp_path, [[[1, 1]]], [[[1, 0]]], Rules(pass_share=0.5, new_faults=())).code == 0
 
     def test_what_passes_now_is_noted(self, tmp_path: Path) -> None:
         found = gate(tmp_path, [[0], [1]], [[1], [1]])
@@ -200,17 +202,18 @@ class TestDifferences:
     def test_a_fall_that_chance_does_not_explain(self, tmp_path: Path) -> None:
         before: Right = [[[1, 1]]] * 40
         now: Right = [[[1, 1]]] * 30 + [[[1, 0]]] * 10
-        found = gate(tmp_path, before, now, Rules(allowed_flips=99))
+        found = gate(tmp_path, before, now, Rules(allowed_flips=99, new_faults=()))
         assert found.code == 1
         assert any(
             "correct fell by 12.5 points over 40 scenarios" in m for m in messages(found, "regression")
         )
-        assert gate(tmp_path / "x", before, now, Rules(allowed_flips=99, allowed_drop=0.2)).code == 0
+        rules = Rules(allowed_flips=99, allowed_drop=0.2, new_faults=())
+        assert gate(tmp_path / "x", before, now, rules).code == 0
 
     def test_one_that_chance_may_explain(self, tmp_path: Path) -> None:
         before: Right = [[[1, 1]]] * 40
         now: Right = [[[1, 1]]] * 37 + [[[1, 0]]] * 3
-        assert gate(tmp_path, before, now, Rules(allowed_flips=99)).code == 0
+        assert gate(tmp_path, before, now, Rules(allowed_flips=99, new_faults=())).code == 0
 
 
 class TestNotGateable:
@@ -394,3 +397,54 @@ class TestForCi:
         (line,) = github_annotations(found)
         assert line.startswith("::error title=evalkit gate%3A s::regression: s: s000: always fails")
         assert "gate: regression" in step_summary(found)
+
+
+class TestNewFaults:
+    """A new false done or duplicate effect is a regression, whatever else was wrong before."""
+
+    @staticmethod
+    def run(folder: Path, **values: object) -> Store:
+        return made_run(
+            folder, recipe([entry("a"), entry("b")], ["s"]), [row(0, 0, 0, **values), row(1, 1, 0)]
+        )
+
+    FAILED = {
+        "ending": "escalated",
+        "truth": "reachable",
+        "correct": 0,
+        "premature_stop": 1,
+        "unclosed": None,
+    }
+
+    def test_where_the_scenario_failed_before(self, tmp_path: Path) -> None:
+        before = baseline_of(self.run(tmp_path / "before", **self.FAILED))
+        now = self.run(tmp_path / "now", **FALSE_DONE)
+        found = judge(now, before, Rules())
+        assert found.code == 1
+        assert messages(found, "regression") == ["a: new: false done: escalated/reachable → done/reachable"]
+        assert judge(now, before, Rules(new_faults=())).code == 0
+        assert judge(now, before, Rules(known_failures=("a",))).code == 0
+
+    def test_an_old_one_is_none(self, tmp_path: Path) -> None:
+        before = baseline_of(self.run(tmp_path / "before", **FALSE_DONE))
+        assert judge(self.run(tmp_path / "now", **FALSE_DONE), before, Rules()).code == 0
+
+    def test_a_duplicate_effect(self, tmp_path: Path) -> None:
+        before = baseline_of(self.run(tmp_path / "before", **self.FAILED))
+        now = self.run(tmp_path / "now", **self.FAILED, duplicate_effects=1)
+        found = judge(now, before, Rules())
+        assert found.code == 1
+        (said,) = messages(found, "regression")
+        assert said.startswith("a: new: duplicate effects: ")
+
+
+def test_a_scenario_that_nobody_has_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(RulesError, match=r"'s00' is neither in the run nor in the baseline \(did you mean"):
+        gate(tmp_path, [[1]], [[1]], Rules(known_failures=("s00",)))
+
+
+def test_rules_may_stand_in_evalkit_toml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evalkit.toml").write_text("[gate]\nallowed_flips = 3\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.evalkit.gate]\nallowed_flips = 4\n")
+    assert read_rules(None).allowed_flips == 3

@@ -49,7 +49,8 @@ def ends_well(result: Result) -> None:
     assert result.exit_code in (0, 1, 2, 3)
     if result.exit_code == 2:
         told = result.stderr.strip().splitlines()
-        assert told[-1].startswith("evalkit: "), result.stderr
+        assert told[-2].startswith("evalkit: "), result.stderr
+        assert told[-1].startswith("hint: evalkit "), result.stderr
 
 
 def copied(whole: Path, tmp_path: Path) -> Path:

@@ -71,4 +71,6 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "evalkit: h11 is not installed: pip install 'evalkit[server]'\n"
+    assert done.stderr.startswith(
+        "evalkit: h11 is not installed: pip install 'evalkit-endings[server]'\nhint: evalkit "
+    )

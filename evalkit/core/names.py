@@ -1,0 +1,30 @@
+"""Names that were meant: the nearest known one to a name that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+#: A longer name is no slip of a finger, and to compare it would take long.
+LONGEST = 80
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like a wrong one; None where none is near, or it is too long for that."""
+    if len(wrong) > LONGEST:
+        return None
+    by_text = {name.lower(): name for name in known}
+    found = get_close_matches(wrong.lower(), by_text, n=1, cutoff=0.6)
+    return by_text[found[0]] if found else None
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+    """`` (did you mean 'gate'?)``, or nothing."""
+    name = nearest(wrong, known)
+    return f" (did you mean {name!r}?)" if name is not None else ""
+
+
+def among(wrong: str, known: Iterable[str], word: str = "known") -> str:
+    """What follows a name that nobody knows: the one that was meant, and all there are."""
+    names = tuple(known)
+    return did_you_mean(wrong, names) + (f"; {word}: {', '.join(names)}" if names else "")
