@@ -26,7 +26,7 @@ from evalkit.core.prices import over_budget
 from evalkit.core.requests import Delivered, Request, Result, Stimulus, stimulus
 from evalkit.core.tasks import FINISH_TOOL, Limits, Offered, Task
 from evalkit.core.traces import Trace
-from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
+from evalkit.core.turns import Call, Turn, count_tokens, make_turn, parse_arguments
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, Emission, freshen
 from evalkit.scenarios.moves import ApproveSpec, CompactSpec, CrashSpec, Reply
 from evalkit.scenarios.player import Player, PlayerState
@@ -186,6 +186,8 @@ class Stage:
         self._waiting: tuple[Words, ...] = ()
         self._gone = False
         self._answered: list[Answered] = []
+        #: The last turns of conversations that were left behind, and how many turns were counted for it.
+        self._given_up: dict[int, int] = {}
         self._met: dict[int, int] = {}
         #: Where the events stand that are about to happen.
         self._passed: list[int] = []
@@ -355,12 +357,18 @@ class Stage:
         assert request.after is not None
         forgotten = self._descendants(request.after)
         if trace is not None:
-            if request.beside:
+            if request.after in self._given_up:
+                # What seemed to be forgotten goes on: two conversations beside each other.
+                trace.rolled_back -= self._given_up.pop(request.after)
+                trace.branched(request.after)
+            elif request.beside:
                 trace.branched(request.after)
             else:
                 trace.went_back(request.after, len(forgotten))
                 if not request.after:
                     trace.began_anew()
+                if forgotten:
+                    self._given_up[forgotten[0]] = len(forgotten)
         self._go_back(request.after, forgotten)
 
     @property
@@ -705,8 +713,9 @@ class Stage:
 
     def _observe(self, trace: Trace, turn: Turn | None, call: Call) -> None:
         """Tell of a call; what stands in an answer that broke off is called by nobody."""
-        broken = self.begun
-        trace.runs(turn if broken is None or call in (turn.calls if turn else ()) else broken, call)
+        if self.begun is not None and (turn is None or call not in turn.calls):
+            turn = make_turn(self.begun.content, "max_tokens")
+        trace.runs(turn, call)
 
     def _scripted(self, call: Call, arguments: str) -> tuple[str, bool]:
         """The answer to a call where the script has one of its own."""
