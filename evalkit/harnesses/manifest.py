@@ -6,6 +6,7 @@ import hashlib
 import tomllib
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -128,14 +129,17 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``harness.toml``. Without ``dialect`` the first request tells it.
+    """``harness.toml``: how a program is run, or where a ``service`` is that runs already.
+
+    Without ``dialect`` the first request tells it.
 
     ``resident`` programs take one job per line; ``background`` ones poll.
     """
 
     name: str
     summary: str
-    run: tuple[str, ...]
+    run: tuple[str, ...] = ()
+    service: str | None = None
     dialect: Dialect | None = None
     streamed: bool = False
     resident: bool | None = None
@@ -242,7 +246,9 @@ def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
         manifest = msgspec.convert(document, Manifest)
     except msgspec.ValidationError as error:
         raise ManifestError(f"{place}: {error}") from None
-    if not manifest.run:
+    if manifest.service is not None:
+        _check_service(manifest, place)
+    elif not manifest.run:
         raise ManifestError(f"{place}: run: is empty; expected a command, as ['{{python}}', 'agent.py']")
     if manifest.time_limit_s <= 0:
         raise ManifestError(f"{place}: time_limit_s: must be above 0, got {manifest.time_limit_s:g}")
@@ -256,3 +262,21 @@ def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
         if not version[:1].isdigit():
             raise ManifestError(f"{place}: setup.node: {package} {version!r} is no exact version")
     return manifest
+
+
+def _check_service(manifest: Manifest, place: str) -> None:
+    """A service that runs already is asked on this machine alone, where the model is."""
+    url = urlsplit(manifest.service or "")
+    try:
+        port = url.port
+    except ValueError:
+        port = None
+    if url.scheme != "http" or url.hostname not in ("127.0.0.1", "localhost", "::1") or port is None:
+        raise ManifestError(
+            f"{place}: service: {manifest.service!r}; expected http://127.0.0.1:PORT/…, on this machine"
+        )
+    for field in ("run", "resident"):
+        if getattr(manifest, field):
+            raise ManifestError(f"{place}: {field}: a service runs already; leave it out")
+    if manifest.events.crash:
+        raise ManifestError(f"{place}: events.crash: a service that runs already cannot be killed")

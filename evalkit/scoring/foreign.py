@@ -20,6 +20,7 @@ from evalkit.harnesses.manifest import Events, Harness, Heard, Rule
 from evalkit.harnesses.names import names_of
 from evalkit.harnesses.records import Kept, Observed, Wrong
 from evalkit.harnesses.resident import ResidentRunner
+from evalkit.harnesses.service import ServiceRunner
 from evalkit.models.approver import Approver
 from evalkit.models.scripted import NeverEnds, ToolFailed
 from evalkit.scenarios.loader import load_text
@@ -86,6 +87,8 @@ def runner_of(
     ManifestError where it is not set up.
     """
     environment = environment or environment_of(harness)
+    if harness.manifest.service is not None:
+        return ServiceRunner(harness, environment, seconds)
     kind = ResidentRunner if harness.resident and not fresh else CommandRunner
     return kind(harness, environment, seconds)
 
