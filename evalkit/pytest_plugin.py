@@ -72,7 +72,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for scenario in _scenarios(metafunc.config, suites)
         for seed in range(seeds if scenario.random else 1)
     ]
+    wanted = mark.kwargs.get("property")
+    if wanted is not None:
+        try:
+            _flag_of(wanted)
+        except ValueError as error:
+            raise pytest.UsageError(f"@pytest.mark.{MARK}: {error}") from None
     metafunc.parametrize(_CASE, cases, indirect=True)
+
+
+def _flag_of(wanted: object) -> str:
+    """The flag that a property forbids: "no false done" is about ``false_done``. ValueError for another."""
+    from evalkit.scoring.figures import MARKS
+
+    flag = str(wanted).removeprefix("no ").replace(" ", "_")
+    if not str(wanted).startswith("no ") or flag not in MARKS:
+        allowed = ", ".join(f"no {name.replace('_', ' ')}" for name in MARKS)
+        raise ValueError(f"property {wanted!r}; allowed: {allowed}")
+    return flag
 
 
 def _scenarios(config: pytest.Config, suites: tuple[str, ...]) -> list[Scenario]:
@@ -111,7 +128,7 @@ def evalkit_runners() -> Iterator[dict[Any, Any]]:
     """The runners of this process: a resident harness serves many tests."""
     runners: dict[Any, Any] = {}
     yield runners
-    for _, runner in runners.values():
+    for _, runner, *_ in runners.values():
         runner.close()
 
 
@@ -194,8 +211,18 @@ class Termination:
         assert self.kept is not None
         if self._request.config.getoption("--evalkit-report"):
             self._request.node.user_properties.append((_PROPERTY, self._record()))
-        if not self.episode.correct:
+        if self._fails():
             pytest.fail(self._message(), pytrace=False)
+
+    def _fails(self) -> bool:
+        """Whether the episode breaks what the test asserts: being correct, one property, or nothing."""
+        assert self.episode is not None
+        wanted = self._mark.kwargs.get("property")
+        if not self._mark.kwargs.get("verdict", True):
+            return False
+        if wanted is None:
+            return not self.episode.correct
+        return bool(getattr(self.episode, _flag_of(wanted)))
 
     def close(self) -> None:
         """Let nothing more in."""

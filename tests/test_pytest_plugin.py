@@ -153,3 +153,39 @@ def test_an_unknown_harness_fails_with_its_name(project: pytest.Pytester) -> Non
     project.makepyfile("import pytest\n@pytest.mark.termination('parcels.yaml')\ndef test_it(): pass\n")
     result = project.runpytest_inprocess("-p", "no:cacheprovider", "--evalkit-harness", "no-such-harness")
     result.stdout.fnmatch_lines(["*harness 'no-such-harness': no such folder, program*"])
+
+
+def test_a_property_or_the_bodys_own_verdict(project: pytest.Pytester) -> None:
+    """The agent stops at a progress report: a premature stop and a false done, and no duplicate effect."""
+    project.makefile(".yaml", one=PLAIN)
+    project.makepyfile(
+        test_asked="""
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def harness():
+            return "agent.py"
+
+        @pytest.mark.termination("one.yaml", property="no duplicate effects")
+        def test_one(): pass
+
+        @pytest.mark.termination("one.yaml", property="no false done")
+        def test_other(): pass
+
+        @pytest.mark.termination("one.yaml", verdict=False)
+        def test_own(termination): assert termination.episode is None
+        """
+    )
+    done = project.runpytest_subprocess("-q", "-p", "no:cacheprovider", "test_asked.py")
+    done.assert_outcomes(passed=2, failed=1)
+    done.stdout.fnmatch_lines(["FAILED test_asked.py::test_other*"])
+
+
+def test_a_property_that_is_none_is_said(project: pytest.Pytester) -> None:
+    marked = (
+        "import pytest\n@pytest.mark.termination('parcels.yaml', property='no fun')\ndef test_it(): pass\n"
+    )
+    project.makepyfile(test_asked=marked)
+    done = project.runpytest_subprocess("-q", "test_asked.py")
+    said = done.stdout.str() + done.stderr.str()
+    assert "property 'no fun'; allowed: no premature stop, no false done" in said
