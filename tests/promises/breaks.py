@@ -166,7 +166,7 @@ BREAKS = (
         "a command has a network",
         "evalkit.worlds.isolation:Guarded",
         "lambda *a, **k: original(*a, **{**k, 'network': True})",
-        f"{_COMMANDS}::test_loopback_is_its_own",
+        f"{_COMMANDS}::test_there_is_no_network",
     ),
     Break(
         "a command has all files",
