@@ -74,7 +74,8 @@ def claim_cells(scenarios: Iterable[Scenario]) -> Names:
             if isinstance(move, SayMove):
                 found[move.claim, move.channel].add(scenario.name)
             elif isinstance(move, OutputMove):
-                found[move.claim, "output"].add(scenario.name)
+                channel = "output" if move.channel == "offered" else move.channel
+                found[move.claim, channel].add(scenario.name)
             elif isinstance(move, RawMove):
                 found[move.raw.claim, "text"].add(scenario.name)
             elif isinstance(move, FinishMove):
