@@ -101,7 +101,9 @@ def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     if has_background(scenario) and not harness.manifest.background:
         return "the harness does not ask for background responses"
     offered = (harness.offers.offered,)
-    return not_expressible(scenario, harness.dialect, streamed=harness.streamed, offered=offered)
+    return not_expressible(
+        scenario, harness.dialect, streamed=harness.streamed, offered=offered, cut_is_empty=True
+    )
 
 
 def lacks(scenario: Scenario, notions: Events) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from evalkit.core.tasks import Offered
-from evalkit.core.turns import ServerCall, Text, Thinking, Turn
+from evalkit.core.turns import ServerCall, Text, Thinking, Turn, parse_arguments
 from evalkit.scenarios.moves import BackgroundMove
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, walk
@@ -25,8 +25,11 @@ def is_fault(turn: Turn) -> bool:
     return turn.kind == "failed" and not turn.content and (turn.native or "").startswith(_FAULTS)
 
 
-def unsayable(dialect: Dialect, turn: Turn, *, streamed: bool) -> str | None:
+def unsayable(dialect: Dialect, turn: Turn, *, streamed: bool, cut_is_empty: bool = False) -> str | None:
     """Why a turn cannot be said in a dialect; None where it can.
+
+    ``cut_is_empty``: a call cut in its JSON may arrive with an empty input, as the API itself sends it. A
+    program meets that in the field and may run it; the reference loop would be told another turn.
 
     It is written and read back: label, category, calls, text, thinking, server tools and phases must survive.
     Where a message holds one text, several become one; their order among the calls is not compared.
@@ -48,21 +51,24 @@ def unsayable(dialect: Dialect, turn: Turn, *, streamed: bool) -> str | None:
         read = spoken.decode(spoken.body(out)).turn
     if turn.kind == "in_progress":
         return None
-    said, heard = _essence(turn), _essence(read)
+    said, heard = _essence(turn, cut_is_empty), _essence(read, cut_is_empty)
     for part, value in said.items():
         if heard[part] != value:
             return _reason(part, turn, name, streamed=streamed)
     return None
 
 
-def _essence(turn: Turn) -> dict[str, object]:
+def _essence(turn: Turn, cut_is_empty: bool) -> dict[str, object]:
+    def written(arguments: str) -> str:
+        return "{}" if cut_is_empty and parse_arguments(arguments) is None else arguments
+
     return {
         "label": (turn.stop, turn.native if turn.stop == "unknown" else None),
         "category": turn.category if turn.stop == "refusal" else None,
         "server tools": [(b.name, b.result) for b in turn.content if isinstance(b, ServerCall)],
         "thinking": [b.text for b in turn.content if isinstance(b, Thinking)],
         "phase": [b.phase for b in turn.content if isinstance(b, Text) if b.phase],
-        "calls": [(call.tool, call.arguments) for call in turn.calls],
+        "calls": [(call.tool, written(call.arguments)) for call in turn.calls],
         "text": turn.text,
     }
 
@@ -90,6 +96,7 @@ def not_expressible(
     streamed: bool,
     offered: Iterable[Offered],
     world: World | None = None,
+    cut_is_empty: bool = False,
 ) -> str | None:
     """Why a scenario cannot be played in a dialect; None where it can.
 
@@ -100,7 +107,7 @@ def not_expressible(
         for channels in offered:
             player = Player(scenario, own, channels, scenario.task.output)
             for sample in player.samples():
-                reason = unsayable(dialect, sample.turn, streamed=streamed)
+                reason = unsayable(dialect, sample.turn, streamed=streamed, cut_is_empty=cut_is_empty)
                 if reason is not None:
                     return f"{sample.label} at {sample.path}: {reason}"
     finally:

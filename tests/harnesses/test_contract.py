@@ -215,3 +215,23 @@ model: [{call: list_items}, {pause: {}}, {work: rest}, {say: Done., claim: done}
     reason = why_not_expressible(scenario(paused), harness(dialect="chat"))
     assert reason is not None
     assert "no label 'pause_turn'" in reason
+
+
+def test_a_call_cut_in_its_json_arrives_empty_and_is_not_to_be_run(tmp_path: Path) -> None:
+    """The API sends it so where it does not stream; clients run it, and that is the fault to measure."""
+    text = """
+scenario: half-a-call
+family: truncation
+task: {prompt: Seal every jar., done_when: Every jar is sealed.}
+world: {kind: items, items: [jar-plum, jar-fig]}
+model:
+  - call: list_items
+  - truncate: {work: jar-plum}
+  - work: rest
+  - {say: "Both are sealed.", claim: done}
+"""
+    assert why_not_expressible(scenario(text), harness()) is None
+    runs_it = program(tmp_path, LOOP, dialect="anthropic")
+    episode, _ = played(runs_it, 20.0, text)
+    assert episode.ran_cut_off_call
+    assert not episode.correct
