@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -18,7 +19,7 @@ print(os.environ["KEY"], subprocess.getoutput("echo $KEY"))
 
 
 def test_it_is_not_to_be_read_and_still_there() -> None:
-    environment = {"PATH": "/usr/bin:/bin", "KEY": "PLANTED"}
+    environment = {**os.environ, "KEY": "PLANTED"}
     done = subprocess.run(
         [sys.executable, "-c", HIDES], env=environment, capture_output=True, text=True, check=True
     )
