@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import msgspec
 
 from evalkit.containment.files import NoPlainFile, read_plain
+from evalkit.containment.folders import remove
 from evalkit.harnesses.endings import Finished, Then, is_over
 from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
@@ -95,7 +96,7 @@ class CommandRunner:
         try:
             finished = self._run(env, own, over)
             while (further := then(finished)) is not None:
-                Path(own["EVALKIT_ENDING_FILE"]).unlink(missing_ok=True)
+                remove(own["EVALKIT_ENDING_FILE"])
                 before = finished.output
                 finished = self._run({**env, **further.variables}, own, over)
                 finished = msgspec.structs.replace(finished, output=before + finished.output)

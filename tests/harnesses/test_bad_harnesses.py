@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evalkit.harnesses.command import Over
 from evalkit.harnesses.endings import Finished
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
@@ -242,8 +242,8 @@ def test_it_finds_nothing_in_its_environment_but_what_it_is_told(
     seen: list[str] = []
     run = runner.run
 
-    def noted(told: dict[str, str], over: Over) -> Finished:
-        finished = run(told, over)
+    def noted(told: dict[str, str], *more: Any) -> Finished:
+        finished = run(told, *more)
         seen.extend(finished.told["report"]["reason"].split())
         return finished
 

@@ -10,12 +10,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from evalkit.containment import folders, guarded, machine
 from evalkit.containment.folders import NoRoom
 from evalkit.containment.guarded import Limits
+from evalkit.scoring.foreign import runner_of
 from tests.harnesses.episodes import LOOP, played, program
 from tests.harnesses.test_bad_harnesses import END
 from tests.processes import gone, living
@@ -213,3 +215,17 @@ def test_a_full_disk_is_evalkits_own_failure(place: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(folders, "ROOM", disk.f_bavail * disk.f_frsize * 2)
     with pytest.raises(NoRoom, match="the disk of temporary files is full"):
         played(harness)
+
+
+def test_a_folder_for_an_ending_is_out_of_the_way_of_the_next_one(place: Path) -> None:
+    """A harness that is started again in the same folder, after a message of the user."""
+    text = (
+        "import os\n"
+        + ENDING
+        + "os.makedirs(file + '/deep') if 'AGAIN' not in os.environ else open(file, 'w').write('{\"ending\": \"done\"}')"
+    )
+    runner = runner_of(program(place, text), seconds=20)
+    further = iter([SimpleNamespace(variables={"AGAIN": "1"}), None])
+    finished = runner.run({}, lambda: False, lambda finished: next(further))  # type: ignore[arg-type]
+    runner.close()
+    assert finished.told == {"ending": "done"}
