@@ -8,7 +8,7 @@ answered request, not the conversation.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -126,24 +126,29 @@ def speaks(turn: Turn) -> bool:
     )
 
 
-def _key(piece: Piece) -> str:
-    """What a piece says of a conversation; ids and an assistant's words say nothing."""
-    block = piece.block
-    if isinstance(block, Call):
-        value = parse_arguments(block.arguments)
-        written = block.arguments if value is None else encode_json(value).decode()
-        return f"c{block.tool}\0{written}"
-    if isinstance(block, Result):
-        return f"r{block.text}"
-    if isinstance(block, ServerCall):
-        return f"s{block.name}"
-    if isinstance(block, Text) and piece.role == "user":
-        return f"u{block.text}"
-    return ""
+def _keys(pieces: Sequence[Piece]) -> Iterator[str]:
+    """What each piece says of a conversation: ids say nothing, and an assistant's words only that it spoke."""
+    spoke = -1
+    for piece in pieces:
+        block, before = piece.block, spoke
+        spoke = -1
+        if isinstance(block, Call):
+            value = parse_arguments(block.arguments)
+            written = block.arguments if value is None else encode_json(value).decode()
+            yield f"c{block.tool}\0{written}"
+        elif isinstance(block, Result):
+            yield f"r{block.text}"
+        elif isinstance(block, ServerCall):
+            yield f"s{block.name}"
+        elif isinstance(block, Text) and piece.role == "user":
+            yield f"u{block.text}"
+        else:
+            # Clients put the texts of a message together.
+            spoke = piece.at
+            yield "" if before == piece.at else "a"
 
 
-def _step(chain: bytes, piece: Piece) -> bytes:
-    key = _key(piece)
+def _step(chain: bytes, key: str) -> bytes:
     if not key:
         return chain
     return hashlib.blake2b(chain + key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -152,8 +157,8 @@ def _step(chain: bytes, piece: Piece) -> bytes:
 def walk(start: Point, pieces: Sequence[Piece]) -> Point:
     """The point that is reached by saying ``pieces`` from ``start``."""
     chain = start.chain
-    for piece in pieces:
-        chain = _step(chain, piece)
+    for key in _keys(pieces):
+        chain = _step(chain, key)
     return Point(chain, start.count + len(pieces))
 
 
@@ -247,9 +252,9 @@ def _longest(turns: Sequence[Held], start: Point, pieces: Sequence[Piece]) -> tu
     for number, held in enumerate(turns, 1):
         known.setdefault(held.point.chain, []).append(number)
     found, length, chain = known.get(start.chain, []) if start.chain else [], 0, start.chain
-    for place, piece in enumerate(pieces, 1):
-        before, chain = chain, _step(chain, piece)
-        if chain != before and chain in known:
+    for place, key in enumerate(_keys(pieces), 1):
+        chain = _step(chain, key)
+        if key and chain in known:
             found, length = known[chain], place
     tail = pieces[length:]
     going_on = [number for number in found if _goes_on(turns[number - 1].sent.wire, tail)]

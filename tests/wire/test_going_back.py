@@ -213,3 +213,16 @@ def test_a_shorter_request_gets_past_a_full_window_and_no_other_does() -> None:
     talk.back()
     talk.results()
     assert talk.ask().turn.text == "Through."
+
+
+@BOTH
+def test_turns_of_the_same_words_in_a_row_are_told_apart(dialect: Dialect) -> None:
+    again = {"repeat": {"times": 3, "do": [{"say": "Wait.", "claim": "none"}]}}
+    talk = Talk(episode([again, {"say": "Here.", "claim": "none"}]), dialect)
+    talk.ask()
+    for _ in range(2):
+        talk.back()
+        assert talk.ask().turn.text == "Wait."
+    talk.back()
+    assert talk.ask().turn.text == "Here."
+    assert (trace(talk).rolled_back, trace(talk).amnesia) == (0, 0)
