@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes lock clean
+.PHONY: setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes lock clean recordings
 
 setup: .venv/.ready
 
@@ -103,6 +103,10 @@ types: setup
 
 # Against three frameworks in environments of their own (.cache/peers), and a run of a million episodes: half
 # an hour. Writes reports/bench/.
+# What is read right, claims, incidents, what catches them, speed. With EVALKIT_SHARED on real recordings too.
+recordings: setup
+	$(BIN)/python -m tests.transcripts
+
 bench: setup
 	$(BIN)/python -m tests.bench
 

@@ -120,6 +120,8 @@ def _lone(value: dict[str, Any]) -> str:
     kind = value.get("type")
     if isinstance(kind, str) and kind.startswith(("response.", "message_", "content_block")):
         return "is the stream of one response without its request: no run"
+    if "sessionID" in value and ("messageID" in value or "role" in value or "time" in value):
+        return "is one record of opencode's store, no run: export the session (opencode export)"
     if "session_id" in value and ("tool_summary" in value or "file_change" in value):
         return "is a summary that a model wrote, no recording"
     if {"is_resolved", "resolved_ids", "verifier_result"} & value.keys():

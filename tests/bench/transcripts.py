@@ -26,7 +26,7 @@ def _words(number: int) -> str:
     )
 
 
-def _record(number: int) -> dict[str, object]:
+def record(number: int) -> dict[str, object]:
     """A dialogue of realistic size: about 17 kB in 32 messages, as in published results."""
     messages = files.chat()[:2]
     for turn in range(10):
@@ -43,12 +43,12 @@ def _record(number: int) -> dict[str, object]:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    record = json.dumps(_record(1))
+    record = json.dumps(record(1))
     count = MEGABYTES * 1_000_000 // len(record)
     array = folder / "results.json"
-    array.write_text("[" + ", ".join(json.dumps(_record(number)) for number in range(count)) + "]")
+    array.write_text("[" + ", ".join(json.dumps(record(number)) for number in range(count)) + "]")
     lines = folder / "results.jsonl"
-    lines.write_text("".join(json.dumps(_record(number)) + "\n" for number in range(count)))
+    lines.write_text("".join(json.dumps(record(number)) + "\n" for number in range(count)))
     return {"array": array, "lines": lines}
 
 

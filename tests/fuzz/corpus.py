@@ -18,6 +18,7 @@ from tests.helpers import document
 from tests.hostile import RAW, written
 from tests.runs.test_run import plan as run_of
 from tests.transcripts import files
+from tests.transcripts.test_foreign import CASES as FOREIGN
 
 ROOT = Path(__file__).resolve().parents[2]
 DEEP = "[" * 20_000
@@ -110,6 +111,7 @@ def _transcripts() -> list[bytes]:
         {"data": files.agents_trace()},
         files.otel(),
         files.group_chat(),
+        *(case[2] for case in FOREIGN),
     ]
     with tempfile.TemporaryDirectory() as folder:
         archive = files.write_eval(Path(folder) / "a.eval", files.inspect_sample(1)).read_bytes()

@@ -19,6 +19,7 @@ from evalkit.transcripts.read import read_file, read_paths
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.run import judge_recording
 from tests.transcripts import files
+from tests.transcripts.test_foreign import CASES as FOREIGN
 
 
 def both(path: Path) -> tuple[list[Recording], list[str]]:
@@ -234,6 +235,7 @@ VALUES: list[Any] = [
     files.otel("numbered"),
     files.group_chat(),
     files.team(),
+    *(case[2] for case in FOREIGN),
 ]
 JUNK = st.sampled_from([None, True, 0, -1, 1.5, "", "x", [], [None], {}, {"type": 1}, {"role": []}, [[]]])
 

@@ -30,9 +30,7 @@ _FIELD = re.compile(
     r"(?P<value>true|false|null|None|True|False|\[\s*\]|\{\s*\}|\"\"|''|\"[^\"\n]{1,80}|'[^'\n]{1,80}|\{|\[|\d+)",
 )
 _FIELD_NAME = re.compile(r"[\"'](is_?error|success|ok|status|error|errors|isError)[\"']\s*:")
-_BAD_STATUS = frozenset(
-    ("error", "failed", "failure", "errored", "timeout", "cancelled", "rejected", "denied")
-)
+_BAD_STATUS = frozenset(("error", "failed", "failure", "errored", "timeout"))
 #: The first words of what compilers, shells, interpreters and services print when they fail.
 _FIRST = re.compile(
     r"(?:[\w./-]+: )?(?:"
@@ -47,13 +45,18 @@ _FIRST = re.compile(
     r"(?:4\d\d|5\d\d) (?:client|server|bad|not|unauth|forbid|internal|too|service|gateway|method)|"
     r"http (?:error )?[45]\d\d|tool call (?:failed|rejected|errored)|"
     r"the (?:user|tool) (?:doesn't want|rejected|denied)|"
+    r"your (?:proposed )?edit has introduced|wrong (?:answer|flag|input|password)|curl: \(\d+\)|"
     r"user (?:rejected|denied|aborted)|interrupted|aborted\b|killed\b|segmentation fault|core dumped)",
     re.IGNORECASE,
 )
 _NAMED_ERROR = re.compile(r"\A[\w.]*(?:Error|Exception|Warning as error)\b\s*[:(]")
+#: What a browser's tool shows of a page that is not there.
+_PAGE = re.compile(r"(?:^|\n)Title: (?:Error )?[45]\d\d\b")
 #: Within the first line: what shells and file tools say of a name that they did not find or may not use.
 _LINE = re.compile(
-    r"(?:: command not found|: no such file or directory|: not found|: permission denied|: is a directory|"
+    r"(?:: command not found|: no such file$|\(no such file or directory\)|"
+    r": +cannot (?:find|open|access|stat)|"
+    r": no such file or directory|: not found|: permission denied|: is a directory|"
     r": not a directory|does not exist|doesn't exist|is not recognized as|has no attribute|not allowed|"
     r"is not defined|was not found|could not be found|no match(?:es)? found for|string to replace not found|"
     r"old_str.{0,40}did not appear|exceeds? (?:the )?maximum|failed with|"
@@ -62,7 +65,9 @@ _LINE = re.compile(
 )
 #: At the end of an output: how an interpreter, a build or a test run says that it failed.
 _LAST = re.compile(
-    r"(?:\A|\n)(?:[\w.]*(?:Error|Exception|Interrupt)(?:: .*)?|Traceback \(most recent call last\):.*|"
+    r"(?:\A|\n)(?:error: (?:test|build|could|failed|cannot|no|unable|aborting).*|"
+    r".*: invalid input|Error[.:] .*|"
+    r"[\w.]*(?:Error|Exception|Interrupt)(?:: .*)?|Traceback \(most recent call last\):.*|"
     r"E {3}.*|=+ .*\b[1-9]\d* (?:failed|errors?)\b.*=*|FAILED .*|\s*[1-9]\d* (?:failing|failed)\b.*|"
     r"Tests:\s+[1-9]\d* failed.*|FAIL\b.*|make(?:\[\d+\])?: \*\*\* .*|error: could not compile.*|"
     r"error: aborting due to.*|BUILD FAILED.*|.*\bBUILD FAILURE\b.*|npm ERR!.*|"
@@ -87,7 +92,7 @@ def looks_failed(text: str) -> bool:
             return said
     if _HARMLESS.match(head):
         return False
-    if _FIRST.match(head) or _NAMED_ERROR.match(head):
+    if _FIRST.match(head) or _NAMED_ERROR.match(head) or _PAGE.search(head[:300]):
         return True
     line, _, rest = head.partition("\n")
     if len(line) <= 300 and not rest.strip() and _LINE.search(line):
