@@ -38,10 +38,13 @@ class _Base:
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
         for outcome in outcomes:
-            marks = self.marks.setdefault(outcome.strategy, bytearray())
-            marks.extend([_CANNOT] * (self.runs - len(marks)))
+            marks = self.marks.get(outcome.strategy)
+            if marks is None:
+                # Strategies come with every run; one that comes late said nothing of those before.
+                marks = self.marks[outcome.strategy] = bytearray([_CANNOT]) * self.runs
+                self.ends[outcome.strategy] = Counter()
             marks.append(_mark(outcome))
-            self.ends.setdefault(outcome.strategy, Counter())[_end(outcome)] += 1
+            self.ends[outcome.strategy][_end(outcome)] += 1
         self.runs += 1
 
     def row(self, strategy: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from evalkit.transcripts.recording import Recording, bare_name
 from evalkit.wire.answers import listed, mapped
 
 _LISTS = ("todos", "plan", "task_list", "tasks", "todo_list", "items", "checklist", "steps")
+_NAMES = frozenset(_LISTS)
 _TEXTS = ("content", "step", "title", "description", "text", "task", "name", "subject")
 _TICKED = frozenset(("completed", "complete", "done", "finished"))
 _WORKING = frozenset(("in_progress", "in-progress", "doing", "active", "started"))
@@ -93,6 +94,8 @@ class Checklist:
 
 def _entries(arguments: Mapping[str, Any]) -> list[tuple[str, str, str]] | None:
     """Key, text and status of each entry, where the arguments hold a list of such; else None."""
+    if _NAMES.isdisjoint(arguments):
+        return None
     for name in _LISTS:
         raw = listed(arguments.get(name))
         if not raw or not all(isinstance(entry, dict) for entry in raw):

@@ -10,6 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evalkit.core.escaping import from_csv
 from evalkit.transcripts.answer import Answer
 from evalkit.transcripts.judge import BEYOND, UNKNOWN
@@ -179,7 +181,7 @@ def cells(outcome: Outcome) -> list[Any]:
     """A row of ``episodes.csv``: flags are 1 and 0, and empty where nothing is known."""
     return [
         "" if value is None else int(value) if isinstance(value, bool) else value
-        for value in (getattr(outcome, name) for name in COLUMNS)
+        for value in msgspec.structs.astuple(outcome)
     ]
 
 

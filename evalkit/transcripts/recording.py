@@ -278,7 +278,8 @@ def finishes(call: Call) -> bool:
     """Whether a call is the recording's own way to say "done"."""
     if bare_name(call.tool) in FINISH_TOOLS:
         return True
-    return any(word in call.arguments for word in SENTINELS)
+    arguments = call.arguments
+    return SENTINELS[0] in arguments or SENTINELS[1] in arguments
 
 
 @lru_cache(maxsize=4096)

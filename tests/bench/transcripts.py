@@ -43,8 +43,8 @@ def record(number: int) -> dict[str, object]:
 
 
 def _files(folder: Path) -> dict[str, Path]:
-    record = json.dumps(record(1))
-    count = MEGABYTES * 1_000_000 // len(record)
+    one = json.dumps(record(1))
+    count = MEGABYTES * 1_000_000 // len(one)
     array = folder / "results.json"
     array.write_text("[" + ", ".join(json.dumps(record(number)) for number in range(count)) + "]")
     lines = folder / "results.jsonl"

@@ -92,14 +92,40 @@ def looks_failed(text: str) -> bool:
             return said
     if _HARMLESS.match(head):
         return False
-    if _FIRST.match(head) or _NAMED_ERROR.match(head) or _PAGE.search(head[:300]):
+    if _FIRST.match(head) or _NAMED_ERROR.match(head) or ("Title: " in head and _PAGE.search(head[:300])):
         return True
     line, _, rest = head.partition("\n")
-    if len(line) <= 300 and not rest.strip() and _LINE.search(line):
+    if len(line) <= 300 and not rest.strip() and _has(line.lower(), _IN_LINES) and _LINE.search(line):
         return True
     last = text[-_TAIL:].rstrip()
     cut = last.rfind("\n")
-    return _LAST.search(last if cut < 0 else last[cut:]) is not None
+    last = last if cut < 0 else last[cut:]
+    return _has(last, _IN_LAST) and _LAST.search(last) is not None
+
+
+# What every match of the two patterns for whole lines holds one of: to look for it first is cheap.
+_IN_LINES = ("not", "no such", "no match", "denied", "a directory", "exceed", "failed", "option", "cannot")
+_IN_LAST = (
+    *(
+        "rror",
+        "xception",
+        "nterrupt",
+        "Traceback",
+        "E   ",
+        "fail",
+        "FAIL",
+        "***",
+        "ERR!",
+        "exit",
+        "fatal",
+        "not found",
+    ),
+    *("Killed", "fault", "non-zero", "invalid input"),
+)
+
+
+def _has(text: str, words: tuple[str, ...]) -> bool:
+    return any(map(text.__contains__, words))
 
 
 def _code(part: str, *, last: bool = False) -> str | None:

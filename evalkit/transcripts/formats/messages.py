@@ -63,14 +63,16 @@ _TOOL = ("tool", "function", "toolResult", "tool_result", "ipython")
 _USER = ("user", "human")
 ROLES = frozenset((*_SYSTEM, *_MODEL, *_TOOL, *_USER, "exit"))
 #: Fields in which a message may hold what it says; one with a role and none of them is another format's.
-_HOLDS = (
-    "content",
-    "tool_calls",
-    "parts",
-    "function_call",
-    "refusal",
-    "reasoning_content",
-    "toolInvocations",
+_HOLDS = frozenset(
+    (
+        "content",
+        "tool_calls",
+        "parts",
+        "function_call",
+        "refusal",
+        "reasoning_content",
+        "toolInvocations",
+    )
 )
 _ANTHROPIC_BLOCKS = frozenset(
     ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use")
@@ -81,9 +83,12 @@ _BEDROCK = frozenset(("text", "toolUse", "toolResult", "reasoningContent", "cach
 
 def is_message(value: Any) -> bool:
     """Whether a value looks like a message: a role that there is, and a field that may hold its words."""
-    if not isinstance(value, dict) or not isinstance(value.get("role"), str) or value["role"] not in ROLES:
+    if not isinstance(value, dict):
         return False
-    return any(name in value for name in _HOLDS)
+    role = value.get("role")
+    if not isinstance(role, str) or role not in ROLES:
+        return False
+    return "content" in value or not _HOLDS.isdisjoint(value)
 
 
 def dialect_of(messages: Iterable[Any]) -> str:
@@ -365,13 +370,13 @@ _OUTPUT = (
 
 
 def _tool(conversation: Conversation, message: dict[str, Any], content: Any) -> None:
-    parts = [part_of(raw) for raw in listed(content)] if isinstance(content, list) else []
-    results = [part for part in parts if isinstance(part, Result)]
-    if results:
-        for result in results:
-            answer(conversation, result)
-        return
-    text = text_in(content)
+    if isinstance(content, list):
+        results = [part for part in map(part_of, content) if isinstance(part, Result)]
+        if results:
+            for result in results:
+                answer(conversation, result)
+            return
+    text = content if isinstance(content, str) else text_in(content)
     if not text and isinstance(content, dict):
         text = arguments_of(content)
     identities = listed(message.get("tool_call_ids"))
