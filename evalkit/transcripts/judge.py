@@ -140,8 +140,10 @@ def _judge(replay: Replay, strategy: Strategy) -> Stop:
             state = on_event(loop, state, UserWrites(moment.step.said or ""), instruments)
             reached = out_of_turns(loop, state, turn, instruments)
             if reached is not None:
-                # A message that finds the limit reached brings no turn.
-                over, now = True, (reached, number)
+                # A message that finds the limit reached brings no turn: the ending before it stands. Whether
+                # it asks for more nobody says of a recording.
+                over, now = True, now or (reached, number)
+                apart.append(number)
             else:
                 now = None
     if now is None:

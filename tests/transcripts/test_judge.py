@@ -255,7 +255,7 @@ def test_a_users_message_goes_on_with_the_conversation_after_an_ending(tmp_path:
     asking = stop(recording, "verifier_claim")
     assert (said(asking), asking.differs, asking.parted) == ("done at 5", 1, 1)
     # The count of nudges starts anew, the limit of an episode does not.
-    assert said(stop(recording, Strategy(done_when=c.silence(), max_turns=1))) == "limit at 1"
+    assert said(stop(recording, Strategy(done_when=c.silence(), max_turns=1))) == "done at 1"
     nudged = by_harness(recording)
     assert said(stop(nudged, "silence")) == "done at 1"
 
