@@ -222,7 +222,8 @@ def test_a_folder_for_an_ending_is_out_of_the_way_of_the_next_one(place: Path) -
     text = (
         "import os\n"
         + ENDING
-        + "os.makedirs(file + '/deep') if 'AGAIN' not in os.environ else open(file, 'w').write('{\"ending\": \"done\"}')"
+        + "if 'AGAIN' not in os.environ: os.makedirs(file + '/deep')\n"
+        + "else: open(file, 'w').write('{\"ending\": \"done\"}')"
     )
     runner = runner_of(program(place, text), seconds=20)
     further = iter([SimpleNamespace(variables={"AGAIN": "1"}), None])
