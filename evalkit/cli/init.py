@@ -51,6 +51,8 @@ def command(
     _check(harness, strategy)
     if plays and not Path(BASELINE).exists():
         contender = _play(asked, harness, strategy)
+    elif Path(BASELINE).exists():
+        click.echo(f"{BASELINE}: is there already, left as it is")
     _write_rules(contender)
     what = shlex.join([*asked, *who])
     workflow = files("evalkit.cli") / "workflows" / ("node.yml" if node else "python.yml")

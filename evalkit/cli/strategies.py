@@ -36,6 +36,7 @@ def show(name: str) -> None:
     click.echo(strategy.name)
     if preset is not None:
         click.echo(f"  origin        {preset.origin}")
+        click.echo(f"  needs         {preset.needs}")
         click.echo(f"  cannot catch  {preset.cannot}")
     click.echo(f"  done_when     {strategy.done_when!r}")
     offers = strategy.offers
