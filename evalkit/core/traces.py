@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from types import MappingProxyType
 
 import msgspec
 
@@ -24,7 +23,7 @@ from evalkit.core.turns import Call, Kind, Turn, parse_arguments
 
 NO_LIMITS = Limits()
 NOTHING_ASKED = Request()
-NOTHING_RAN: Mapping[str, Result] = MappingProxyType({})
+NOTHING_RAN: Mapping[str, Result] = {}
 #: So many findings of an episode are kept; the flags count all.
 FINDINGS_KEPT = 60
 #: The causes of decisions that no move of a script has named.
