@@ -131,8 +131,8 @@ class Task(msgspec.Struct, frozen=True):
     stream: str = ""
     seed: int = 0
     evidence: Evidence | None = None
-    #: The items of the task from the start (a bit set); more may be asked for later.
-    items: int = 0
+    #: The items of the task from the start (a bit set, by default of all); more may be asked for later.
+    items: int = -1
     #: The channels that the harness offers its model.
     offered: Offered = NO_CHANNELS
 

@@ -81,7 +81,7 @@ class Known(BaseFold):
     holds = "items"
 
     def start(self, task: Task) -> Hashable:
-        return task.items if task.given else 0
+        return task.items & task.items_of(tuple(task.vocabulary)) if task.given else 0
 
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
         if task.given:

@@ -209,7 +209,6 @@ def _task(items: Sequence[Item]) -> Task:
         skippable=0,
         tools={},
         limits=Limits(),
-        items=(1 << len(items)) - 1,
     )
 
 

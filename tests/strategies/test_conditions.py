@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from evalkit.core.tasks import DEFAULT_OUTPUT, Limits, Task
 from evalkit.core.turns import Text, Turn, make_turn
 from evalkit.strategies import conditions as c
 from evalkit.strategies.conditions import Condition
+from evalkit.strategies.folds import KNOWN
 from evalkit.strategies.library import StrategyError, find_strategy, read_strategy
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.view import View
@@ -42,6 +44,12 @@ def view(turn: Turn | None = None, seed: int = 0, **memory: int) -> View:
     task = Task("t", "p", "d", "full", False, BITS, 0, {}, Limits(), stream="t", seed=seed)
     turn = turn or make_turn((Text("All is done."),), "end_turn", claim="done")
     return View(task, turn, dict(memory), Still(), turns=3)
+
+
+@pytest.mark.parametrize(("given", "items", "known"), [(True, -1, 3), (True, 2, 2), (False, -1, 0)])
+def test_all_items_are_given_where_none_is_left_for_later(given: bool, items: int, known: int) -> None:
+    task = Task("t", "p", "d", "full", given, BITS, 0, {}, Limits())
+    assert KNOWN.start(msgspec.structs.replace(task, items=items)) == known
 
 
 def test_reasons_and_gaps_are_united() -> None:
@@ -145,8 +153,14 @@ class TestLibrary:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("done_when: silense", "unknown condition 'silense'; known: silence, acceptance"),
-            ("done_when: silence\nnudge: 2", "nudge: unknown field; allowed: done_when, name, pause"),
+            (
+                "done_when: silense",
+                "unknown condition 'silense' (did you mean 'silence'?); known: silence, acceptance",
+            ),
+            (
+                "done_when: silence\nnudge: 2",
+                "nudge: unknown field (did you mean 'nudges'?); allowed: done_when, name, pause",
+            ),
             (
                 "done_when: silence\npause: maybe",
                 "pause must be one of resend, as_content, stop; got 'maybe'",
@@ -169,7 +183,7 @@ class TestLibrary:
     @pytest.mark.parametrize(
         ("name", "message"),
         [
-            ("gaet", "unknown strategy 'gaet'; known: silence, read_text"),
+            ("gaet", "unknown strategy 'gaet' (did you mean 'gate'?); known: silence, read_text"),
             ("no_module_here:x", "no module named 'no_module_here'"),
             ("json:nothing", "'json' has no 'nothing'"),
             ("json:dumps", "cannot be made: TypeError"),
