@@ -6,7 +6,7 @@ import copy
 from collections.abc import Hashable
 
 from evalkit.containment.folders import NoRoom
-from evalkit.core.channels import speaks
+from evalkit.core.channels import skip_told, speaks
 from evalkit.core.keys import with_key
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Offered, Task
@@ -90,6 +90,9 @@ class LiveStage:
         self.turns += 1
         self.input_tokens += answer.input_tokens
         self.output_tokens += answer.output_tokens
+        skipped = skip_told(turn, self.offered)
+        if skipped:
+            self.world.skip(self.task.items_of(skipped))
         if self.trace is not None:
             self._observe(turn, answer.input_tokens + answer.output_tokens, answer.output_tokens)
         return turn

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -157,7 +158,7 @@ def timed(concurrency: int) -> dict[str, Any]:
         place = Path(made)
         file = place / "suite.yaml"
         file.write_text(yaml.safe_dump(document([{"say": "The script is not played."}])), encoding="utf-8")
-        start = time.monotonic()
+        start, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             command(
                 *(str(file), "-s", "silence", "--seeds", "200", "--no-charts", "--out", str(place / "run")),
@@ -168,7 +169,8 @@ def timed(concurrency: int) -> dict[str, Any]:
             capture_output=True,
             text=True,
         )
-        seconds = time.monotonic() - start
+        seconds, now = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
         if done.returncode:
             raise SystemExit(done.stderr)
         return {
@@ -177,6 +179,9 @@ def timed(concurrency: int) -> dict[str, Any]:
             "answers": sum(provider.answered.values()),
             "most_at_once": provider.most,
             "seconds": round(seconds, 1),
+            "seconds_from_first_to_last_answer": round(provider.ended - provider.began, 1),
+            "cpu_seconds": round(cpu, 1),
+            "load": os.getloadavg()[0],
             "seconds_of_answers": round(0.3 * sum(provider.answered.values()) / concurrency, 1),
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
 from types import TracebackType
@@ -21,7 +22,7 @@ class Provider:
     The model does one item of ``items`` a turn and then says that all is done; with ``early`` items left it
     says so once too. ``delay`` is in seconds. ``instead`` may answer a request otherwise; it gets its number
     and body. ``answered`` counts whole answers by the first part of the path, ``tokens`` what they used,
-    ``most`` how many requests were under way at once.
+    ``most`` how many requests were under way at once, ``began`` and ``ended`` when the first and last were.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Provider:
         self.tokens: Counter[str] = Counter()
         self.asked = 0
         self.most = 0
+        self.began = self.ended = 0.0
         self.bodies: list[dict[str, Any]] = []
         self.keep_bodies = False
         self._under_way = 0
@@ -91,6 +93,7 @@ class Provider:
         number = self.asked
         if self.keep_bodies:
             self.bodies.append(body)
+        self.began = self.began or time.monotonic()
         self._under_way += 1
         self.most = max(self.most, self._under_way)
         try:
@@ -103,6 +106,7 @@ class Provider:
             f"HTTP/1.1 {status} X\r\n{said}content-length: {len(content)}\r\n\r\n".encode() + content
         )
         await writer.drain()
+        self.ended = time.monotonic()
         if status < 400:
             self.answered[path.split("/")[1]] += 1
             self.tokens[path.split("/")[1]] += self._used(body) + 20
