@@ -9,7 +9,7 @@ from pathlib import Path
 
 #: Endings that a recording may have; files of other kinds in a folder are counted and left alone.
 ENDINGS = frozenset(
-    (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".har", ".responses", ".trajectory", ".log", ".txt", "")
+    (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".har", ".responses", ".trajectory", ".txt")
 )
 #: Endings of which only some files are recordings: known by how they begin.
 _BY_HEAD = {
@@ -99,11 +99,13 @@ def may_be_recording(file: Path) -> bool:
     if ending in ENDINGS:
         return True
     heads = _BY_HEAD.get(ending)
-    if heads is None:
+    if heads is None and ending not in ("", ".log"):
         return False
     try:
         with file.open("rb") as opened:
             head = opened.read(2048)
     except OSError:
         return True
+    if heads is None:
+        return head.lstrip()[:1] in (b"{", b"[") or head[:2] == b"PK"
     return any(begin in head for begin in heads)

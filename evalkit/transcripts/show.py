@@ -12,9 +12,10 @@ def head(recording: Recording) -> str:
     """One line: id, format, length, end, label."""
     label = {True: "complete", False: "incomplete", None: "no label"}[recording.label.complete]
     source = f" ({recording.label.source})" if recording.label.source else ""
+    child = f", a child of {recording.parent.rpartition('/')[2]}" if recording.parent else ""
     return (
         f"{recording.id}  {recording.format}, {len(recording.steps)} turns, "
-        f"{recording.ending} ({recording.native}), {label}{source}"
+        f"{recording.ending} ({recording.native}), {label}{source}{child}"
     )
 
 
