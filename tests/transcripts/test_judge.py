@@ -260,6 +260,18 @@ def test_a_users_message_goes_on_with_the_conversation_after_an_ending(tmp_path:
     assert said(stop(nudged, "silence")) == "done at 1"
 
 
+def test_an_ending_at_which_the_recording_went_on_parts_from_it(tmp_path: Path) -> None:
+    words = ({"role": "assistant", "content": f"Note {number}."} for number in range(3))
+    first, second, third = words
+    messages = [*files.chat()[:2], first, {"role": "user", "content": "Continue."}, second]
+    recording = read(tmp_path, [*messages, {"role": "user", "content": "And gamma?"}, third])
+    steps = list(recording.steps)
+    steps[0] = msgspec.structs.replace(steps[0], by="harness")
+    silent = stop(msgspec.structs.replace(recording, steps=tuple(steps)), "silence")
+    # It ended at the first turn, where the recorded harness went on; the user wrote again all the same.
+    assert (said(silent), silent.ended, silent.differs, silent.parted) == ("done at 3", (1, 3), 1, 1)
+
+
 def test_a_hand_over_that_the_label_calls_right_is_not_unclosed(tmp_path: Path) -> None:
     path = files.write(tmp_path / "r.json", [files.tau_bench(reward=1.0, last="")])
     (recording,) = (found for found in read_file(path) if isinstance(found, Recording))
