@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,20 +83,24 @@ def run_checks(commands: Iterable[str], folder: Path, timeout: float) -> list[Ch
 
 
 def _run(command: str, folder: Path, timeout: float) -> Checked:
-    try:
-        ran = subprocess.run(
-            command,
-            shell=True,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=timeout,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Checked(command, False, f"still running after {timeout:g} s")
-    output = ran.stdout.decode("utf-8", "replace").strip()
+    with subprocess.Popen(
+        command,
+        shell=True,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as ran:
+        try:
+            said, _ = ran.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return Checked(command, False, f"still running after {timeout:g} s")
+        finally:
+            # What it started would go on, and hold the pipe.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(ran.pid, signal.SIGKILL)
+    output = said.decode("utf-8", "replace").strip()
     detail = output[-TAIL:] if output else f"exit code {ran.returncode}"
     return Checked(command, ran.returncode == 0, detail)
 

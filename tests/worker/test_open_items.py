@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,11 @@ def test_a_tool_call_after_the_words_is_seen(tmp_path: Path) -> None:
     assert acted_since(file, 'open: "a"')
     assert not acted_since(file, "never said")
     assert not acted_since(tmp_path / "none", "x")
+
+
+def test_a_check_that_leaves_something_running_does_not_hold_up(tmp_path: Path) -> None:
+    start = time.monotonic()
+    (found,) = run_checks(["sleep 60 & sleep 60"], tmp_path, 0.3)
+    assert found.detail == "still running after 0.3 s"
+    (found,) = run_checks(["sleep 60 & exit 0"], tmp_path, 0.3)
+    assert time.monotonic() - start < 10
