@@ -94,6 +94,17 @@ def test_equal_requests_of_an_episode_come_in_recorded_order(tmp_path: Path) -> 
         assert [ask(through, {"a": 1}).json()["n"] for _ in range(3)] == [1, 2, 3]
 
 
+def test_equal_requests_that_are_used_up_say_so(tmp_path: Path) -> None:
+    recorded = tape(tmp_path, record=True)
+    ask(client(recorded, Server()), {"a": 1})
+    recorded.save()
+    playing = Playing(tape(tmp_path, record=False))
+    through = httpx2.Client(transport=transport_class()(playing, None))
+    ask(through, {"a": 1})
+    with pytest.raises(Missed, match=r"t\.json has this request once, and the episode asks it once more"):
+        ask(through, {"a": 1})
+
+
 def test_the_order_of_keys_and_the_episodes_token_do_not_matter(tmp_path: Path) -> None:
     recorded = tape(tmp_path, record=True)
     ask(client(recorded, Server()), {"a": 1, "b": 2})
