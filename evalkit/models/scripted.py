@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from evalkit.containment.folders import NoRoom
-from evalkit.core.channels import finish_call, is_decision, is_own, skip_told, world_calls
+from evalkit.core.channels import finish_call, is_decision, is_own, world_calls
 from evalkit.core.decisions import Ending
 from evalkit.core.events import (
     Approves,
@@ -279,9 +279,8 @@ class Stage:
         self.input_tokens += carried
         self.output_tokens += turn.tokens
         self.tokens += carried + turn.tokens
-        skipped = skip_told(turn, self.offered)
-        if skipped:
-            self.world.skip(self.task.items_of(skipped))
+        if emitted.skips:
+            self.world.skip(self.task.items_of(emitted.skips))
         if trace is not None:
             trace.delivered(turn, carried + turn.tokens, emitted.cause)
             self._count(trace, emitted.actions)
@@ -684,7 +683,9 @@ class Stage:
             self._crash()
         turn = self.previous.turn
         if self.trace is not None:
-            self._observe(self.trace, turn, call)
+            if self.begun is not None:
+                turn = self._broken(turn, call)
+            self.trace.runs(turn, call)
         if self._waiting:
             self._waiting = tuple(words.after_call() for words in self._waiting)
         if self._sayable is not None:
@@ -711,11 +712,11 @@ class Stage:
                 self._crash()
         return result
 
-    def _observe(self, trace: Trace, turn: Turn | None, call: Call) -> None:
-        """Tell of a call; what stands in an answer that broke off is called by nobody."""
-        if self.begun is not None and (turn is None or call not in turn.calls):
-            turn = make_turn(self.begun.content, "max_tokens")
-        trace.runs(turn, call)
+    def _broken(self, turn: Turn | None, call: Call) -> Turn | None:
+        """The turn that a call is of: what stands in an answer that broke off is cut off."""
+        assert self.begun is not None
+        known = turn is not None and call in turn.calls
+        return turn if known else make_turn(self.begun.content, "max_tokens")
 
     def _scripted(self, call: Call, arguments: str) -> tuple[str, bool]:
         """The answer to a call where the script has one of its own."""

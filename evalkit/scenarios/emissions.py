@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalkit.core.channels import speaks
+from evalkit.core.channels import skip_told, speaks
 from evalkit.core.events import Event
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import (
@@ -114,6 +114,8 @@ class Emission(msgspec.Struct, frozen=True):
     stall_s: float = 0.0
     #: The logical actions that the turn's complete calls ask for.
     actions: tuple[str, ...] = ()
+    #: The ids that the turn reports as skipped with a reason.
+    skips: tuple[str, ...] = ()
     #: The move as a cause of decisions.
     cause: str = ""
     #: The event that it is, by the move's name.
@@ -417,7 +419,7 @@ def labelled(part: Part, label: str | None) -> Part:
     return msgspec.structs.replace(part, stop=stop, native="null" if label is None else label)
 
 
-def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool]) -> Emission:
+def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool], offered: Offered) -> Emission:
     """The delivery of a part, its calls numbered. A call that no harness should run is no attempt."""
     blocks: list[Block] = []
     fresh = False
@@ -449,6 +451,7 @@ def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool]) -> Em
         part.children,
         actions=tuple(action for action in actions if action is not None),
         cause=f"{label} at {path}",
+        skips=skip_told(turn, offered),
     )
 
 

@@ -241,7 +241,7 @@ class _Play:
             part = script.part(move, scope)
         if move.stop is not msgspec.UNSET:
             part = labelled(part, move.stop)
-        made = emission(part, self.label, self.path, script.tools)
+        made = emission(part, self.label, self.path, script.tools, script.offered)
         return made if crash_after is None else msgspec.structs.replace(made, crash_after=max(0, crash_after))
 
 
@@ -335,7 +335,7 @@ class Player:
         last = scenario.moves[-1]
         if isinstance(last, SayMove | ThinkMove | EmptyMove | FinishMove | RefuseMove):
             self._main.tail = len(self._main.ops) - 1
-        self._over = emission(self.script.nothing_further(), "nothing further", "end", {})
+        self._over = emission(self.script.nothing_further(), "nothing further", "end", {}, offered)
         self.start = PlayerState(loops=(0,) * self._loops, visits=(0,) * self._choices, asked=world.all)
 
     def _program(self, moves: tuple[AnyMove, ...], prefix: str) -> Program:
