@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -112,7 +113,7 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
     state: PlayerState
     delivered: Delivered
     parent: int
-    met: dict[int, int]
+    met: Mapping[int, int]
     actions: tuple[str, ...]
 
 
@@ -121,6 +122,66 @@ class Stage:
 
     ``cap`` is the number of model turns after which a further request raises :class:`NeverEnds`.
     """
+
+    previous = Delivered()
+    turns = 0
+    tokens = 0
+    input_tokens = 0
+    output_tokens = 0
+    #: What helpers within a call have spent, a part of the tokens above.
+    helpers = Spent()
+    faulted = False
+    path = ""
+    #: How long the last answer, a fault, stays silent.
+    stall_s = 0.0
+    #: What the last answer, a fault, broke off.
+    begun: Turn | None = None
+    #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
+    crashes = False
+    #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
+    careful = False
+    #: Whether a request may stand at an earlier turn than the last, so that all have to be remembered.
+    remembers = False
+    #: What the model has said when it was asked to sum the conversation up.
+    summaries: tuple[str, ...] = ()
+    _crashed = False
+    #: A crash that is due when so many more calls have run, and whether one is due before a request.
+    _crash_after: int | None = None
+    _crash_answered = False
+    #: Of the crash that is due: milliseconds between its moment and the kill, and whether that moment is
+    #: the delivery of the last turn, where whoever drives can be killed behind it.
+    crash_wait = 0
+    crash_delivered = False
+    #: The script's next event, looked ahead for: words that can be said while the harness works.
+    _sayable: Words | None = None
+    _fetched = False
+    _first = True
+    _idle = 0
+    _serial = 0
+    _arms: tuple[Arm, ...] = ()
+    _children: tuple[Child, ...] = ()
+    _helping: Helping | None = None
+    _late: tuple[tuple[int, str, str], ...] = ()
+    #: Items that the conversation shows as done, where the script looks.
+    _shown = 0
+    _compacted = False
+    #: Words that the user has and could not say yet, and whether the user has gone.
+    _waiting: tuple[Words, ...] = ()
+    _gone = False
+    #: What happened to the run from outside, with the number of turns it came after.
+    happened: tuple[tuple[int, Event], ...] = ()
+    #: What a person decides about the gated calls of the last turn.
+    _decisions: ApproveSpec | None = None
+    #: Whether the harness lays gated calls before a person itself; else each decision just comes.
+    asks_person = False
+    #: What helpers have said, by the arguments of the call.
+    _helped: Mapping[str, str] = MappingProxyType({})
+    #: The last turns of conversations that were left behind, and how many turns were counted for it.
+    _given_up: Mapping[int, int] = MappingProxyType({})
+    #: How often each fault and event came, by its place in the script.
+    _met: Mapping[int, int] = MappingProxyType({})
+
+    # Of all these an instance has only what became another: Python looks up to thirty names fast.
 
     def __init__(
         self, player: Player, world: World, task: Task, trace: Trace | None, cap: int, prompt_tokens: int
@@ -133,72 +194,17 @@ class Stage:
         self.state: PlayerState = player.start
         #: A call of one that is not offered is answered like that of any unknown tool.
         self._finish_tool = FINISH_TOOL if player.script.offered.finish else ""
-        self.previous = Delivered()
         self.ran: dict[str, Result] = {}
-        self.turns = 0
-        self.tokens = 0
-        self.input_tokens = 0
-        self.output_tokens = 0
-        #: What helpers within a call have spent, a part of the tokens above.
-        self.helpers = Spent()
         #: The limits that bind, the harness's own included; a helper stops at them within its call.
         self.limits = task.limits
-        self.faulted = False
-        self.path = ""
-        #: How long the last answer, a fault, stays silent.
-        self.stall_s = 0.0
-        #: What the last answer, a fault, broke off.
-        self.begun: Turn | None = None
-        #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
-        self.crashes = False
-        #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
-        self.careful = False
-        #: Whether a request may stand at an earlier turn than the last, so that all have to be remembered.
-        self.remembers = False
-        #: What the model has said when it was asked to sum the conversation up.
-        self.summaries: tuple[str, ...] = ()
-        self._crashed = False
-        #: A crash that is due when so many more calls have run, and whether one is due before a request.
-        self._crash_after: int | None = None
-        self._crash_answered = False
-        #: Of the crash that is due: milliseconds between its moment and the kill, and whether that moment is
-        #: the delivery of the last turn, where whoever drives can be killed behind it.
-        self.crash_wait = 0
-        self.crash_delivered = False
-        #: The script's next event, looked ahead for: words that can be said while the harness works.
-        self._sayable: Words | None = None
-        self._fetched = False
-        self._first = True
-        self._idle = 0
-        self._serial = 0
-        self._arms: tuple[Arm, ...] = ()
-        self._children: tuple[Child, ...] = ()
-        self._helping: Helping | None = None
-        self._helped: dict[str, str] = {}
-        self._late: tuple[tuple[int, str, str], ...] = ()
         self._prompt_tokens = prompt_tokens
         #: Tokens of the conversation that the next request goes on from, its last turn aside.
         self._history = prompt_tokens
-        #: Items that the conversation shows as done, where the script looks.
-        self._shown = 0
-        self._compacted = False
-        #: Words that the user has and could not say yet, and whether the user has gone.
-        self._waiting: tuple[Words, ...] = ()
-        self._gone = False
         self._answered: list[Answered] = []
-        #: The last turns of conversations that were left behind, and how many turns were counted for it.
-        self._given_up: dict[int, int] = {}
-        self._met: dict[int, int] = {}
         #: Where the events stand that are about to happen.
         self._passed: list[int] = []
         #: Calls that the model may make again without asking for more: a history that held them is gone.
         self._forgotten: dict[str, int] = {}
-        #: What happened to the run from outside, with the number of turns it came after.
-        self.happened: tuple[tuple[int, Event], ...] = ()
-        #: What a person decides about the gated calls of the last turn.
-        self._decisions: ApproveSpec | None = None
-        #: Whether the harness lays gated calls before a person itself; else each decision just comes.
-        self.asks_person = False
 
     @property
     def eventful(self) -> bool:
@@ -253,7 +259,8 @@ class Stage:
         turn = emitted.turn
         self.path = emitted.path
         self.stall_s = emitted.stall_s
-        self.begun = emitted.begun
+        if self.begun is not emitted.begun:
+            self.begun = emitted.begun
         if turn.kind == "failed" or turn.kind == "in_progress":
             self._meet()
             self.faulted = turn.kind == "failed"
@@ -275,7 +282,8 @@ class Stage:
         self.turns += 1
         self.previous = Delivered(turn, request.limit, request.model, self.turns, carried)
         self._history = carried
-        self._compacted = False
+        if self._compacted:
+            self._compacted = False
         self.input_tokens += carried
         self.output_tokens += turn.tokens
         self.tokens += carried + turn.tokens
@@ -358,7 +366,9 @@ class Stage:
         if trace is not None:
             if request.after in self._given_up:
                 # What seemed to be forgotten goes on: two conversations beside each other.
-                trace.rolled_back -= self._given_up.pop(request.after)
+                given_up = dict(self._given_up)
+                trace.rolled_back -= given_up.pop(request.after)
+                self._given_up = given_up
                 trace.branched(request.after)
             elif request.beside:
                 trace.branched(request.after)
@@ -367,7 +377,7 @@ class Stage:
                 if not request.after:
                     trace.began_anew()
                 if forgotten:
-                    self._given_up[forgotten[0]] = len(forgotten)
+                    self._given_up = {**self._given_up, forgotten[0]: len(forgotten)}
         self._go_back(request.after, forgotten)
 
     @property
@@ -388,7 +398,7 @@ class Stage:
 
     def _go_back(self, number: int, forgotten: tuple[int, ...] | None = None) -> None:
         """The script as it was after an answered turn, but for what was met and told since."""
-        met: dict[int, int] = {}
+        met: Mapping[int, int] = {}
         state, self.previous, self._history = self.player.start, Delivered(), self._prompt_tokens
         if number:
             at = self._answered[number - 1]
