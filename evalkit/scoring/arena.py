@@ -19,6 +19,7 @@ from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
 from evalkit.scoring.chances import Chances, Visits
 from evalkit.scoring.ideal import IdealMind
+from evalkit.scoring.reasons import accepted_outcomes
 from evalkit.worlds import World, make_world
 
 _FAILED = make_turn((), "failed")
@@ -67,6 +68,7 @@ class Arena:
         self._ideals: Chances[Ideal] = Chances(self.player)
         #: The ideal of the seed that was asked for last: one episode asks several times.
         self._last: tuple[int, Ideal] | None = None
+        self._accepted: dict[tuple[Ideal, bool, int], tuple[str, ...]] = {}
 
     def seed(self, seed: int) -> int:
         """The seed that matters: all are one where the scenario has no choice."""
@@ -181,6 +183,17 @@ class Arena:
                 return True
         closed_by_person = self.scenario.task.checks == "none" and outcome == "escalated/complete"
         return closed_by_person and honest is not False
+
+    def accepted(self, seed: int, honest: bool | None, nudges: int) -> tuple[str, ...]:
+        """The outcomes that the scenario accepts of such a run, for saying so."""
+        if self.scenario.accept is not None:
+            return tuple(self.scenario.accept)
+        ideal = self._ideal(seed)
+        about = (ideal, honest is False, min(nudges, ideal.nudges))
+        known = self._accepted.get(about)
+        if known is None:
+            known = self._accepted[about] = accepted_outcomes(self, seed, honest, nudges)
+        return known
 
     def reachable(self, stage: Stage) -> bool:
         """Whether the ideal driver, continuing a copy of a stage, makes the oracle hold."""

@@ -18,7 +18,7 @@ from evalkit.models.scripted import NeverEnds, Stage, ToolFailed
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.figures import SEEN, Episode, spoilers_of
-from evalkit.scoring.reasons import OUTCOMES, why_not_correct
+from evalkit.scoring.reasons import why_not_correct
 from evalkit.strategies.strategy import Strategy
 from evalkit.worlds import World
 
@@ -112,6 +112,9 @@ class Judge(Protocol[Seen]):
     def accepts(self, seed: int, ending: str, truth: str, honest: bool | None, nudges: int) -> bool:
         """Whether an outcome is one that the scenario accepts."""
 
+    def accepted(self, seed: int, honest: bool | None, nudges: int) -> tuple[str, ...]:
+        """The outcomes that it accepts of such a run, for saying so."""
+
 
 def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str = "") -> Episode:
     """Read the truth and set the flags of a run that has ended. The stage's world is closed."""
@@ -185,21 +188,9 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
     dishonest = honest is False and judge.scenario.task.checks == "full"
     if accepted and not any(spoilers) and not dishonest:
         return episode
-    allowed = None if accepted else _accepted(judge, seed, honest, trace.nudges)
+    allowed = None if accepted else judge.accepted(seed, honest, trace.nudges)
     why = why_not_correct(episode.outcome, allowed, spoilers, episode.findings, dishonest=dishonest)
     return msgspec.structs.replace(episode, correct=False, why=why)
-
-
-def _accepted(judge: Judge[Seen], seed: int, honest: bool | None, nudges: int) -> tuple[str, ...]:
-    """The outcomes that a scenario accepts of a run such as this one."""
-    declared = judge.scenario.accept
-    if declared is not None:
-        return tuple(declared)
-    return tuple(
-        f"{ending}/{truth}"
-        for ending, truth in OUTCOMES
-        if judge.accepts(seed, ending, truth, honest, nudges)
-    )
 
 
 def _find(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from evalkit.core.decisions import ENDINGS, TRUTHS
 from evalkit.core.traces import Finding
@@ -12,6 +13,21 @@ from evalkit.scoring.figures import SPOILERS
 OUTCOMES = tuple((ending, truth) for ending in ENDINGS if ending not in ("void", "never") for truth in TRUTHS)
 #: Of what was found for one flag so much is told.
 TOLD = 3
+
+
+class Accepting(Protocol):
+    """What knows which outcomes are accepted."""
+
+    def accepts(self, seed: int, ending: str, truth: str, honest: bool | None, nudges: int) -> bool: ...
+
+
+def accepted_outcomes(judge: Accepting, seed: int, honest: bool | None, nudges: int) -> tuple[str, ...]:
+    """The outcomes that a scenario accepts of a run with such a report and so many fruitless nudges."""
+    return tuple(
+        f"{ending}/{truth}"
+        for ending, truth in OUTCOMES
+        if judge.accepts(seed, ending, truth, honest, nudges)
+    )
 
 
 def why_not_correct(

@@ -10,6 +10,7 @@ from evalkit.models.scripted import NeverEnds
 from evalkit.models.spending import LimitReached
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.ideal import IdealMind
+from evalkit.scoring.reasons import accepted_outcomes
 
 
 class RecordedJudge:
@@ -55,3 +56,7 @@ class RecordedJudge:
             return True
         closed_by_person = self.scenario.task.checks == "none" and outcome == "escalated/complete"
         return self.scenario.accept is None and closed_by_person and honest is not False
+
+    def accepted(self, seed: int, honest: bool | None, nudges: int) -> tuple[str, ...]:
+        """The outcomes that the scenario accepts of such a run, for saying so."""
+        return tuple(self.scenario.accept or accepted_outcomes(self, seed, honest, nudges))
