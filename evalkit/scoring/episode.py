@@ -6,8 +6,6 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
-import msgspec
-
 from evalkit.core.decisions import Ending, EndingKind
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
@@ -146,7 +144,8 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
     faults = len(trace.protocol_faults)
     tp, fp, tn, fn = _confusion(trace.decisions)
     excess_turns, excess_tokens = trace.excess
-    episode = Episode(
+    fields = dict(zip(SEEN, _seen(trace), strict=True))
+    fields.update(
         ending=ending.kind,
         native=ending.native,
         truth=truth,
@@ -169,7 +168,6 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         fp=fp,
         tn=tn,
         fn=fn,
-        correct=True,
         twin=twin,
         twin_oracle=twin_oracle,
         causes=tuple(decision.cause for decision in trace.decisions if _wrong(decision)),
@@ -181,16 +179,16 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         open_items=stage.task.names(unsettled) if unsettled else (),
         findings=tuple(trace.findings),
         no_requests=not trace.requests,
-        **dict(zip(SEEN, _seen(trace), strict=True)),
     )
-    spoilers = spoilers_of(episode)
+    spoilers = spoilers_of(fields)
     accepted = judge.accepts(seed, ending.kind, truth, honest, trace.nudges)
     dishonest = honest is False and judge.scenario.task.checks == "full"
     if accepted and not any(spoilers) and not dishonest:
-        return episode
+        return Episode(correct=True, **fields)
     allowed = None if accepted else judge.accepted(seed, honest, trace.nudges)
-    why = why_not_correct(episode.outcome, allowed, spoilers, episode.findings, dishonest=dishonest)
-    return msgspec.structs.replace(episode, correct=False, why=why)
+    outcome = f"{ending.kind}/{truth}"
+    why = why_not_correct(outcome, allowed, spoilers, trace.findings, dishonest=dishonest)
+    return Episode(correct=False, why=why, **fields)
 
 
 def _find(

@@ -8,7 +8,7 @@ name, what a gate may limit and ``docs/episodes.md`` are read from here. A new f
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
@@ -236,5 +236,5 @@ def void_values(note: str) -> list[Any]:
     ]
 
 
-#: For reading what an episode had: the spoilers' values.
-spoilers_of = attrgetter(*SPOILERS)
+#: The spoilers' values of an episode's fields by name.
+spoilers_of = itemgetter(*SPOILERS)
