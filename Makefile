@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes lock clean recordings
+.PHONY: setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -92,6 +92,19 @@ cassettes: setup
 		rm -rf reports/recorded-$$dialect; \
 	done
 	$(BIN)/evalkit cassettes check
+
+# What is released, installed in an empty environment of each Python that uv finds on this machine: wheel and sdist.
+PYTHONS := 3.11 3.12 3.13 3.14
+release-check: setup
+	rm -rf dist .cache/release && $(BIN)/uv build --quiet --out-dir dist .
+	@for python in $(PYTHONS); do for file in dist/*.whl dist/*.tar.gz; do \
+		if ! $(BIN)/uv python find --quiet --no-python-downloads $$python >/dev/null 2>&1; then \
+			echo "$$python: is not on this machine"; continue 2; \
+		fi; \
+		$(BIN)/uv venv --quiet --clear --no-python-downloads --python $$python .cache/release && \
+		$(BIN)/uv pip install --quiet --python .cache/release/bin/python "$$file[report,server]" && \
+		(cd .cache/release && bin/python ../../tests/installed.py) && echo "$$python: $$file works" || exit 1; \
+	done; done
 
 lint: setup
 	$(BIN)/ruff check evalkit tests

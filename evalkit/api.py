@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.extras import missing
 from evalkit.reports.answer import Answer, answer
 from evalkit.runs.engine import default_workers
 from evalkit.runs.medium import Medium
@@ -52,8 +53,8 @@ class Run:
         """A row for each episode, columns as in ``episodes.csv``. ImportError without pandas."""
         try:
             import pandas
-        except ImportError:
-            raise ImportError("episodes() needs pandas: pip install 'evalkit-endings[report]'") from None
+        except ImportError as error:
+            raise missing("episodes()", "pandas") from error
         from evalkit.reports.episodes_csv import COLUMNS, episode_rows
 
         store = Store.open(self.folder, write=False)
