@@ -252,7 +252,7 @@ def _resumed(name: str, *, quiet: bool) -> tuple[Plan, Store]:
     plan = plan_from(store.recipe, whole=True)
     void = store.forget_void()
     if not quiet:
-        again = f", {void} void ones are played again" if void else ""
+        again = f", {void} void played again" if void else ""
         click.echo(f"resuming {store.folder}: {store.count()} of {plan.episodes()} episodes are there{again}")
     return plan, store
 
