@@ -163,6 +163,7 @@ def _for_page(svg: str, name: str, title: str) -> str:
     svg = re.sub(r'<g id="[^"]*"', "<g", svg)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r'(xlink:href="|url\()#', rf"\1#{name}-", svg)
+    svg = _solid(svg)
     svg = svg.replace(f'xlink:href="{PAGE}', 'href="#').replace(' target="_blank"', "")
     svg = svg.replace(INK, "currentColor").replace(f" font-family: {_WRITTEN};", "")
     svg = re.sub(r' transform="rotate\(-0 [^)]*\)"', "", svg)
@@ -173,6 +174,16 @@ def _for_page(svg: str, name: str, title: str) -> str:
     style = f"font-family: {_FAMILY}; max-width: {most}px; min-width: {min(620, most)}px"
     label = f'<svg role="img" aria-label="{_attribute(title)}" class="chart" style="{style}"'
     return re.sub(r"\s*\n\s*", "\n", svg.replace("<svg", label, 1))
+
+
+def _solid(svg: str) -> str:
+    """Hatched shapes with their plain colour beside the hatch: on paper a hatch is a picture of megabytes."""
+    colours = dict(re.findall(r'<pattern id="([^"]+)".*?<rect [^>]*fill="(#\w+)"', svg, flags=re.DOTALL))
+    return re.sub(
+        r'style="fill: url\(#([^)]+)\)',
+        lambda found: f'style="--solid: {colours.get(found[1], "#999999")}; fill: url(#{found[1]})',
+        svg,
+    )
 
 
 def _without_title(found: re.Match[str]) -> str:
