@@ -173,7 +173,7 @@ _VALUE = (
 )
 _PASSWORD = re.compile(r"(?i)pass(?:word|wd|phrase|code)|pwd")
 _PLACEHOLDER = re.compile(
-    r"(?i)\$\{|\$[A-Z_]+$|\{\{|<|\*{3}|%\(|None$|null$|true$|false$|os\.|process\.env|env\.|getenv"
+    r"(?i)--[a-z]|\$\{|\$[A-Z_]+$|\{\{|<|\*{3}|%\(|None$|null$|true$|false$|os\.|process\.env|env\.|getenv"
     r"|str(?:ing)?$|[\[({]$|\.\.\.$|…$"
 )
 
