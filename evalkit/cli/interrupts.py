@@ -8,7 +8,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -63,7 +64,27 @@ def leave(code: int) -> None:
     if code in (128 + number for number in _SIGNALS) and "distributed" in sys.modules:
         sys.stdout.flush()
         sys.stderr.flush()
+        _end_children()
         os._exit(code)
+
+
+def _end_children() -> None:
+    """End workers that a thread is just starting: they would say in many lines that their parent is gone."""
+    quiet, end = 0, time.monotonic() + 0.5
+    while quiet < 4 and time.monotonic() < end:
+        quiet += 1
+        for place in Path("/proc/self/task").glob("*/children"):
+            with suppress(OSError, ValueError):
+                for child in map(int, place.read_text().split()):
+                    program = Path(f"/proc/{child}/cmdline").read_bytes()
+                    if b"spawn_main" in program or program == _OWN:
+                        os.kill(child, signal.SIGKILL)
+                        quiet = 0
+        time.sleep(0.01)
+
+
+#: A child that has not become another program yet is still called as this one.
+_OWN = Path("/proc/self/cmdline").read_bytes() if os.path.exists("/proc/self/cmdline") else b""
 
 
 def _restore(before: dict[signal.Signals, Any], others: int, told: int) -> None:

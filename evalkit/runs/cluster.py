@@ -230,10 +230,12 @@ class _LocalCluster:
                 memory_limit=0,
             )
         # Workers that die too often are given up; this puts new ones in their place.
-        self.cluster.adapt(minimum=workers, maximum=workers)
+        self._adaptive = self.cluster.adapt(minimum=workers, maximum=workers)
 
     def stop(self) -> None:
         """End the workers at once, whatever they are doing; a cluster that closes waits for them."""
+        # Neither of the two that would start a worker anew.
+        self._adaptive.stop()
         for nanny in self.cluster.workers.values():
             nanny.auto_restart = False
         killed = set(multiprocessing.active_children()) - self._others

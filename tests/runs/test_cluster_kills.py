@@ -62,9 +62,8 @@ def test_a_scheduler_that_is_killed_is_a_line_and_the_run_is_there(place: Path) 
     finally:
         machines.stop()
     assert process.returncode == 2
-    assert said.strip().splitlines()[-1] == (
-        "evalkit: --engine dask: the scheduler is gone; go on with: evalkit run --resume r"
-    )
+    assert "evalkit: --engine dask: the scheduler is gone" in said
+    assert "evalkit run --resume r" in said
     assert "Traceback" not in said
     assert gone(f"{place}/", 4.0), living(f"{place}/")
     finish([*run("report", "r"), "--no-charts"], place)
