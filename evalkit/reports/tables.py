@@ -156,7 +156,9 @@ def _cause(counts: tuple[int, int], move: str, name: str) -> Cell:
     if not called and not missed:
         return Cell("")
     title = f"{called} called done that were not; {missed} times finished work was not closed here"
-    link = "" if move.endswith(" other moves") else failures(strategy=name, words=f'"{move}"')
+    # Finished work that was not closed at once may have been closed later, and the episode be correct.
+    listed = called and not move.endswith(" other moves")
+    link = failures(strategy=name, words=f'"{move}"') if listed else ""
     text = f"{called}" if not missed else f"{called or ''} + {missed}" if called else f"+ {missed}"
     return Cell(text, title=title, css="wrong" if called else "late", link=link)
 

@@ -213,7 +213,8 @@ def test_a_tile_and_a_cause_lead_to_the_list(opened: Browser) -> None:
     )
     opened.until("location.hash.startsWith('#failures?strategy=')")
     assert "family=" in opened.run("location.hash")
-    opened.click("#causes td a")
+    opened.run("document.querySelector('#causes td a').focus()")
+    opened.press("Enter")
     opened.until("location.hash.includes('words=')")
     assert rows(opened)
 
