@@ -208,9 +208,8 @@ def test_a_count_leads_to_its_episodes_and_the_address_keeps_the_filter(opened: 
 
 
 def test_a_tile_and_a_cause_lead_to_the_list(opened: Browser) -> None:
-    opened.run(
-        "document.querySelector('#families svg a').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
-    )
+    opened.run("document.querySelector('#families svg a').focus()")
+    opened.press("Enter")
     opened.until("location.hash.startsWith('#failures?strategy=')")
     assert "family=" in opened.run("location.hash")
     opened.run("document.querySelector('#causes td a').focus()")
