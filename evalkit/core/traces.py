@@ -66,6 +66,75 @@ class Trace:
     ``limits`` are those that the harness was told.
     """
 
+    # Slots: of a dict with more than thirty names Python neither shares the keys nor finds them as fast.
+    __slots__ = (
+        "_answered",
+        "_before",
+        "_excess_before",
+        "_futile",
+        "_held_before",
+        "_held_turns",
+        "_most",
+        "_most_fruitless",
+        "_no_turn",
+        "_nudges",
+        "_repeated_before",
+        "_repeating",
+        "_resends",
+        "_since_decision",
+        "_spent",
+        "_stretch",
+        "acted",
+        "altered_results",
+        "amnesia",
+        "best",
+        "called",
+        "cause",
+        "changes",
+        "closed_calls",
+        "complete_at",
+        "concurrent_runs",
+        "decisions",
+        "dialect_faults",
+        "ever_held",
+        "final_stop",
+        "findings",
+        "forgotten_words",
+        "futile_retries",
+        "held_at",
+        "helper_tokens",
+        "helper_turns",
+        "invented_turns",
+        "last",
+        "limits",
+        "lost_words",
+        "max_held",
+        "max_nudges",
+        "max_repeating",
+        "max_resends",
+        "max_since_decision",
+        "max_undecided",
+        "not_exercised",
+        "nudged_out",
+        "offered",
+        "open_stops",
+        "orphan_calls",
+        "output_tokens",
+        "over_limit",
+        "protocol_faults",
+        "ran_cut_off_call",
+        "requests",
+        "reworded_results",
+        "rolled_back",
+        "stops",
+        "tokens",
+        "tool_calls",
+        "turns",
+        "unapproved_calls",
+        "unasked_calls",
+        "undelivered_words",
+    )
+
     def __init__(self, offered: Offered, limits: Limits = NO_LIMITS) -> None:
         self.offered = offered
         self.limits = limits
@@ -356,6 +425,13 @@ class Trace:
         Whether each call only repeats a logical action that was answered the same since the world last
         changed.
         """
+        results, calls = request.results, turn.calls
+        if len(calls) == 1 and len(results) == 1 and ran.get(calls[0].id) is results[0]:
+            # The usual turn: one call, and its answer sent back as it came.
+            action, said = logical_action(calls[0], 0), (results[0].text, self.changes)
+            same = self._answered.get(action) == said
+            self._answered[action] = said
+            return same
         repeats = True
         shown = {result.id: result for result in request.results} if request.results else {}
         answered, changes = self._answered, self.changes
@@ -411,11 +487,12 @@ class Trace:
                 self.max_repeating = self._repeating
             if self._since_decision is not None:
                 self._since_decision += 1
-                self.max_since_decision = max(self.max_since_decision, self._since_decision)
+                if self._since_decision > self.max_since_decision:
+                    self.max_since_decision = self._since_decision
         if decision and self._since_decision is None:
             self._since_decision = 0
-        if self._since_decision is None:
-            self.max_undecided = max(self.max_undecided, self._stretch)
+        if self._since_decision is None and self._stretch > self.max_undecided:
+            self.max_undecided = self._stretch
         if self._held_before and not decision:
             self._held_turns += 1
             self.max_held = max(self.max_held, self._held_turns)

@@ -101,7 +101,8 @@ class Observed(Stage):
     def of(cls, stage: Stage) -> Observed:
         """The same stage, observed."""
         observed = object.__new__(cls)
-        observed.__dict__.update(stage.__dict__)
+        for name in Stage.__slots__:
+            setattr(observed, name, getattr(stage, name))
         observed.exchanges = []
         observed.lock = threading.RLock()
         observed.closed = False

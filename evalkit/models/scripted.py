@@ -123,69 +123,122 @@ class Stage:
     ``cap`` is the number of model turns after which a further request raises :class:`NeverEnds`.
     """
 
-    previous = Delivered()
-    turns = 0
-    tokens = 0
-    input_tokens = 0
-    output_tokens = 0
-    #: What helpers within a call have spent, a part of the tokens above.
-    helpers = Spent()
-    faulted = False
-    path = ""
-    #: How long the last answer, a fault, stays silent.
-    stall_s = 0.0
-    #: What the last answer, a fault, broke off.
-    begun: Turn | None = None
-    #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
-    crashes = False
-    #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
-    careful = False
-    #: Whether a request may stand at an earlier turn than the last, so that all have to be remembered.
-    remembers = False
-    #: What the model has said when it was asked to sum the conversation up.
-    summaries: tuple[str, ...] = ()
-    _crashed = False
-    #: A crash that is due when so many more calls have run, and whether one is due before a request.
-    _crash_after: int | None = None
-    _crash_answered = False
-    #: Of the crash that is due: milliseconds between its moment and the kill, and whether that moment is
-    #: the delivery of the last turn, where whoever drives can be killed behind it.
-    crash_wait = 0
-    crash_delivered = False
-    #: The script's next event, looked ahead for: words that can be said while the harness works.
-    _sayable: Words | None = None
-    _fetched = False
-    _first = True
-    _idle = 0
-    _serial = 0
-    _arms: tuple[Arm, ...] = ()
-    _children: tuple[Child, ...] = ()
-    _helping: Helping | None = None
-    _late: tuple[tuple[int, str, str], ...] = ()
-    #: Items that the conversation shows as done, where the script looks.
-    _shown = 0
-    _compacted = False
-    #: Words that the user has and could not say yet, and whether the user has gone.
-    _waiting: tuple[Words, ...] = ()
-    _gone = False
-    #: What happened to the run from outside, with the number of turns it came after.
-    happened: tuple[tuple[int, Event], ...] = ()
-    #: What a person decides about the gated calls of the last turn.
-    _decisions: ApproveSpec | None = None
-    #: Whether the harness lays gated calls before a person itself; else each decision just comes.
-    asks_person = False
-    #: What helpers have said, by the arguments of the call.
-    _helped: Mapping[str, str] = MappingProxyType({})
-    #: The last turns of conversations that were left behind, and how many turns were counted for it.
-    _given_up: Mapping[int, int] = MappingProxyType({})
-    #: How often each fault and event came, by its place in the script.
-    _met: Mapping[int, int] = MappingProxyType({})
-
-    # Of all these an instance has only what became another: Python looks up to thirty names fast.
+    # Slots: of a dict with more than thirty names Python neither shares the keys nor finds them as fast.
+    __slots__ = (
+        "_answered",
+        "_arms",
+        "_children",
+        "_compacted",
+        "_crash_after",
+        "_crash_answered",
+        "_crashed",
+        "_decisions",
+        "_fetched",
+        "_finish_tool",
+        "_first",
+        "_forgotten",
+        "_given_up",
+        "_gone",
+        "_helped",
+        "_helping",
+        "_history",
+        "_idle",
+        "_late",
+        "_met",
+        "_passed",
+        "_prompt_tokens",
+        "_sayable",
+        "_serial",
+        "_shown",
+        "_waiting",
+        "asks_person",
+        "begun",
+        "cap",
+        "careful",
+        "crash_delivered",
+        "crash_wait",
+        "crashes",
+        "faulted",
+        "happened",
+        "helpers",
+        "input_tokens",
+        "limits",
+        "output_tokens",
+        "path",
+        "player",
+        "previous",
+        "ran",
+        "remembers",
+        "stall_s",
+        "state",
+        "summaries",
+        "task",
+        "tokens",
+        "trace",
+        "turns",
+        "world",
+    )
 
     def __init__(
         self, player: Player, world: World, task: Task, trace: Trace | None, cap: int, prompt_tokens: int
     ) -> None:
+        self.previous = Delivered()
+        self.turns = 0
+        self.tokens = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+        #: What helpers within a call have spent, a part of the tokens above.
+        self.helpers = Spent()
+        self.faulted = False
+        self.path = ""
+        #: How long the last answer, a fault, stays silent.
+        self.stall_s = 0.0
+        #: What the last answer, a fault, broke off.
+        self.begun: Turn | None = None
+        #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
+        self.crashes = False
+        #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
+        self.careful = False
+        #: Whether a request may stand at an earlier turn than the last, so that all have to be remembered.
+        self.remembers = False
+        #: What the model has said when it was asked to sum the conversation up.
+        self.summaries: tuple[str, ...] = ()
+        self._crashed = False
+        #: A crash that is due when so many more calls have run, and whether one is due before a request.
+        self._crash_after: int | None = None
+        self._crash_answered = False
+        #: Of the crash that is due: milliseconds between its moment and the kill, and whether that moment is
+        #: the delivery of the last turn, where whoever drives can be killed behind it.
+        self.crash_wait = 0
+        self.crash_delivered = False
+        #: The script's next event, looked ahead for: words that can be said while the harness works.
+        self._sayable: Words | None = None
+        self._fetched = False
+        self._first = True
+        self._idle = 0
+        self._serial = 0
+        self._arms: tuple[Arm, ...] = ()
+        self._children: tuple[Child, ...] = ()
+        self._helping: Helping | None = None
+        self._late: tuple[tuple[int, str, str], ...] = ()
+        #: Items that the conversation shows as done, where the script looks.
+        self._shown = 0
+        self._compacted = False
+        #: Words that the user has and could not say yet, and whether the user has gone.
+        self._waiting: tuple[Words, ...] = ()
+        self._gone = False
+        #: What happened to the run from outside, with the number of turns it came after.
+        self.happened: tuple[tuple[int, Event], ...] = ()
+        #: What a person decides about the gated calls of the last turn.
+        self._decisions: ApproveSpec | None = None
+        #: Whether the harness lays gated calls before a person itself; else each decision just comes.
+        self.asks_person = False
+        #: What helpers have said, by the arguments of the call.
+        self._helped: Mapping[str, str] = MappingProxyType({})
+        #: The last turns of conversations that were left behind, and how many turns were counted for it.
+        self._given_up: Mapping[int, int] = MappingProxyType({})
+        #: How often each fault and event came, by its place in the script.
+        self._met: Mapping[int, int] = MappingProxyType({})
         self.player = player
         self.world = world
         self.task = task
@@ -938,7 +991,8 @@ class Stage:
     def fork(self) -> Stage:
         """An independent copy without observer, for asking what could still happen. It has no cap."""
         copy = object.__new__(Stage)
-        copy.__dict__.update(self.__dict__)
+        for name in Stage.__slots__:
+            setattr(copy, name, getattr(self, name))
         copy.world = self.world.fork()
         copy.ran = dict(self.ran)
         if self._helping is not None:
