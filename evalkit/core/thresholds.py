@@ -28,6 +28,8 @@ RESENDS = 30
 DRIVER_NUDGES = 8
 #: Consecutive turns, pauses not counted, in which nothing was settled and the script came no nearer.
 DRIVER_TURNS = 25
+#: The same however near the script came: a finite script may be longer than anybody waits.
+DRIVER_LONGEST = 200
 
 #: Model turns at which evalkit itself ends a run: this, or twice the ideal harness's, whichever is more.
 TURN_CAP = 60

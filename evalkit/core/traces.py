@@ -549,7 +549,8 @@ class Trace:
     def fork(self) -> Trace:
         """An independent copy, for asking what a further turn would make of the run."""
         twin = copy(self)
-        for name, value in vars(self).items():
+        for name in Trace.__slots__:
+            value = getattr(self, name)
             if isinstance(value, list | dict):
                 setattr(twin, name, copy(value))
         return twin

@@ -67,6 +67,8 @@ class IdealMind:
         self._place: tuple[int, ...] = ()
         self._nudges = 0
         self._turns = 0
+        #: Turns in which nothing was settled, however near the script came to its end.
+        self._unsettling = 0
         #: Requests in a row that no turn has answered.
         self._idle = 0
         self._calls = 0
@@ -135,15 +137,17 @@ class IdealMind:
         """What to do about a turn whose calls have run."""
         stage, world = self.stage, self.stage.world
         self._turns += turn.kind != "pause"
+        self._unsettling += turn.kind != "pause"
         progress, place = world.progress(), stage.place()
         if progress > self._best:
             self._best = progress
-            self._nudges = self._turns = 0
+            self._nudges = self._turns = self._unsettling = 0
         if place > self._place:
             self._place = place
             self._turns = 0
         key = stage.key()
-        gives_up = key in self._seen or self._turns >= thresholds.DRIVER_TURNS
+        waited = self._turns >= thresholds.DRIVER_TURNS or self._unsettling >= thresholds.DRIVER_LONGEST
+        gives_up = waited or key in self._seen
         self._seen.add(key)
         decision = is_decision(turn, stage.offered)
         if decision and world.holds():

@@ -127,7 +127,7 @@ def speaks(turn: Turn) -> bool:
 
 
 def _keys(pieces: Sequence[Piece]) -> Iterator[str]:
-    """What each piece says of a conversation: ids say nothing, and an assistant's words only that it spoke."""
+    """What each piece says of a conversation: ids say nothing, an assistant's words only that it spoke."""
     spoke = -1
     for piece in pieces:
         block, before = piece.block, spoke

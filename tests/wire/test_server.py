@@ -16,7 +16,7 @@ import httpx2
 import openai
 import pytest
 
-from evalkit.models.scripted import NeverEnds
+from evalkit.models.scripted import NeverEnds, Stage
 from evalkit.wire.episode import Episode
 from evalkit.wire.replies import Reply
 from evalkit.wire.server import Server
@@ -190,18 +190,19 @@ def test_a_move_advances_once_under_many_equal_requests(server: Server) -> None:
     assert played.turns == 1
 
 
-def test_a_slow_world_does_not_hold_up_the_others(server: Server) -> None:
+def test_a_slow_world_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     slow, quick = episode(), episode()
     slow.blocking = True
     going, go = threading.Event(), threading.Event()
-    ask = slow.script.ask
+    ask = Stage.ask
 
-    def waits(request: Any) -> Any:
-        going.set()
-        assert go.wait(10)
-        return ask(request)
+    def waits(stage: Stage, request: Any) -> Any:
+        if stage is slow.script:
+            going.set()
+            assert go.wait(10)
+        return ask(stage, request)
 
-    slow.script.ask = waits  # type: ignore[method-assign]
+    monkeypatch.setattr(Stage, "ask", waits)
     urls = [server.url(server.add(played)) for played in (slow, quick)]
     answers: list[int] = []
     thread = threading.Thread(
