@@ -190,7 +190,7 @@ def test_a_move_advances_once_under_many_equal_requests(server: Server) -> None:
     assert played.turns == 1
 
 
-def test_a_slow_world_does_not_hold_up_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_world_does_not_hold_up_the_others(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     slow, quick = episode(), episode()
     slow.blocking = True
     going, go = threading.Event(), threading.Event()
