@@ -110,6 +110,7 @@ def test_core_does_no_io() -> None:
         "collections",
         "copy",
         "dataclasses",
+        "difflib",
         "enum",
         "evalkit",
         "functools",

@@ -13,7 +13,7 @@ from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.traces import Finding
 from evalkit.core.turns import Block, Call, ServerCall, Text, Thinking, Turn
 from evalkit.models.approver import Approver, Decision
-from evalkit.models.scripted import Stage
+from evalkit.models.scripted import STAGE_SLOTS, Stage
 
 
 class Exchange(msgspec.Struct, omit_defaults=True):
@@ -101,7 +101,7 @@ class Observed(Stage):
     def of(cls, stage: Stage) -> Observed:
         """The same stage, observed."""
         observed = object.__new__(cls)
-        for name in Stage.__slots__:
+        for name in STAGE_SLOTS:
             setattr(observed, name, getattr(stage, name))
         observed.exchanges = []
         observed.lock = threading.RLock()

@@ -125,6 +125,7 @@ class Stage:
 
     # Slots: of a dict with more than thirty names Python neither shares the keys nor finds them as fast.
     __slots__ = (
+        "__dict__",  # what an observer puts in the place of a method
         "_answered",
         "_arms",
         "_children",
@@ -991,7 +992,7 @@ class Stage:
     def fork(self) -> Stage:
         """An independent copy without observer, for asking what could still happen. It has no cap."""
         copy = object.__new__(Stage)
-        for name in Stage.__slots__:
+        for name in STAGE_SLOTS:
             setattr(copy, name, getattr(self, name))
         copy.world = self.world.fork()
         copy.ran = dict(self.ran)
@@ -1023,3 +1024,7 @@ class Stage:
         shown = self._shown if self.player.reads else 0
         outside = (self._waiting, self._gone, self.world.all, shown, self._helping)
         return self.world.key(), self.state, pending, self.faulted, self.previous.model, self._late, outside
+
+
+#: What a copy of a stage takes over.
+STAGE_SLOTS = tuple(name for name in Stage.__slots__ if name != "__dict__")

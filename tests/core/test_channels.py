@@ -135,12 +135,13 @@ def test_the_rooms_ask_the_same_function() -> None:
     from evalkit.core import traces
     from evalkit.harnesses import loop
     from evalkit.models import scripted
+    from evalkit.scenarios import emissions
     from evalkit.scoring import ideal
     from evalkit.strategies import folds
     from evalkit.worker import attempt, telemetry
 
     for room in (traces, scripted, ideal, attempt, telemetry):
         assert vars(room)["is_decision"] is channels.is_decision, room.__name__
-    for room in (scripted, folds):
+    for room in (emissions, folds):
         assert vars(room)["skip_told"] is channels.skip_told, room.__name__
     assert vars(loop)["finish_of"] is channels.finish_of

@@ -131,7 +131,7 @@ def request(folder: Path, data: bytes) -> None:
     for method, path in PATHS:
         episode = Episode(Arena(_TALK, Offered(finish=True)).stage(0, cap=60))
         for _ in range(2):
-            reply = _route(episode, HttpRequest(method, path, {}, data), path, {})
+            reply = _route(episode, HttpRequest(method, path, {}, data), path, {}, False)
             assert 200 <= reply.status < 500, (path, reply)
         assert episode.failure is None or isinstance(episode.failure, NeverEnds), (path, episode.failure)
 

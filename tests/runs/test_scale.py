@@ -83,5 +83,6 @@ def test_memory_does_not_grow_with_the_episodes(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(chunks, "MOST", 50)
     monkeypatch.setattr(player, "choice", player.choice.__wrapped__)
     peak(tmp_path / "warm", 300)
-    few, many = peak(tmp_path / "few", 300), peak(tmp_path / "many", 900)
-    assert many < few + 30_000
+    # How full a chunk is when it is sent differs by some 200 kB; 200 bytes an episode would be more.
+    few, many = peak(tmp_path / "few", 300), peak(tmp_path / "many", 2_400)
+    assert many < few + 400_000

@@ -29,19 +29,35 @@ model:
 """
 
 BAD = [
-    ("- work: rest", "- wrok: rest", "bad.yaml:11: model[1]: unknown move: 'wrok'; allowed: say, call,"),
+    (
+        "- work: rest",
+        "- wrok: rest",
+        "bad.yaml:11: model[1]: unknown move: 'wrok' (did you mean 'work'?); allowed: say, call,",
+    ),
     ("work: rest", "work: -1", "bad.yaml:11: model[1]"),
     ("work: rest", "work: [nobody]", "model[1].work[0]: unknown item 'nobody'; known: users, orders"),
     ("claim: done", "claim: finished", "bad.yaml:13: model[2].claim: invalid enum value 'finished'"),
-    ("claim: done", "clam: done", "bad.yaml:13: model[2].clam: unknown field; allowed: "),
+    (
+        "claim: done",
+        "clam: done",
+        "bad.yaml:13: model[2].clam: unknown field (did you mean 'claim'?); allowed: ",
+    ),
     ("call: list_items", "call: list_item", "unknown tool 'list_item'; known: list_items, read_item"),
-    ("kind: items", "kind: itmes", "bad.yaml:7: world.kind: unknown world 'itmes'; known: items, ledger"),
+    (
+        "kind: items",
+        "kind: itmes",
+        "bad.yaml:7: world.kind: unknown world 'itmes' (did you mean 'items'?); known: items, ledger",
+    ),
     ("[users, orders]", "[users, users]", "world.items[1]: 'users' stands here twice"),
     ("[users, orders]", "[users, 7]", "world.items[1]: expected str, got int"),
     ("[users, orders]", "[users, no]", "world.items[1]: YAML reads no as true or false; quote it"),
     ("[users, orders]", "[]", "world.items: a world needs at least one item"),
     ("family: tests", "family: tests\nfamily: again", "bad.yaml:3: family: stands here twice"),
-    ("family: tests", "famly: tests", "bad.yaml:2: famly: unknown field; allowed: scenario, family"),
+    (
+        "family: tests",
+        "famly: tests",
+        "bad.yaml:2: famly: unknown field (did you mean 'family'?); allowed: scenario, family",
+    ),
     ("family: tests\n", "", "bad.yaml:1: field 'family' is missing"),
     ("scenario: good", "scenario: Good One", "'Good One' is not a name"),
     ("world:", "limits: {turns: 0}\nworld:", "limits.turns: expected a number above 0, found 0"),
@@ -51,7 +67,11 @@ BAD = [
     ("- work: rest", "- fault: {}", "model[1].fault: expected exactly one of status, cut, body, stall_s"),
     ("- work: rest", "- either: [{p: 0.8, do: []}, {p: 0.7, do: []}]", "probabilities add up to 1.5"),
     ("- work: rest", "- raw: {content: [{txt: hi}]}", "unknown block 'txt'; allowed: text, thinking"),
-    ("prompt: Do it.", "prompt: Do it.\n  check: full", "task.check: unknown field; allowed: prompt"),
+    (
+        "prompt: Do it.",
+        "prompt: Do it.\n  check: full",
+        "task.check: unknown field (did you mean 'checks'?); allowed: prompt",
+    ),
     ("model:", "model: [", "not YAML"),
     ("scenario: good", "scenario: !!python/object:os.system x", "the tag tag:yaml.org,2002:python/object"),
     ("- say: Done.", "- say: &a [*a]", "model[2].say"),
