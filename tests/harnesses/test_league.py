@@ -63,6 +63,6 @@ def test_a_league_of_one_that_needs_no_package(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     text = (tmp_path / "l" / "README.md").read_text()
-    assert "| gated-loop | 18 of 19 |" in text
+    assert "| gated-loop | 18 of 20 |" in text
     assert "escalated/reachable<br>to a person: refusal" in text
     assert CliRunner().invoke(main, arguments).exit_code == 0
