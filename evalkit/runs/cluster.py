@@ -234,10 +234,12 @@ class _LocalCluster:
 
     def stop(self) -> None:
         """End the workers at once, whatever they are doing; a cluster that closes waits for them."""
+        from distributed import Status
+
         # Neither of the two that would start a worker anew.
         self._adaptive.stop()
         for nanny in self.cluster.workers.values():
-            nanny.auto_restart = False
+            nanny.status = Status.closing_gracefully
         killed = set(multiprocessing.active_children()) - self._others
         for process in killed:
             process.kill()
