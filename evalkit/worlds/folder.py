@@ -198,7 +198,7 @@ class FolderWorld(World):
         before = self.tree
         after = run_on(before, command.encode("utf-8", "replace").decode(), self.bounds)
         self._tree = after.tree
-        action = f"run {command}" if after.tree is not before else None
+        action = f"run {command}" if after.tree != before else None
         if after.status == 0:
             return Outcome(after.output.strip() or "exit status 0", action=action)
         ended = f"exit status {after.status}"
