@@ -351,7 +351,9 @@ def connect(
 def _versioned(url: str) -> str:
     """Where the OpenAI SDK asks: below ``/v1``, unless a path with a version, or of another API, is given."""
     url = url.rstrip("/")
-    return url if re.search(r"/(v\d+\w*|openai)(/|$)", urlsplit(url).path) else f"{url}/v1"
+    # No more than a version: an episode's random token may begin like one.
+    known = re.search(r"/(v\d+((alpha|beta)\d*)?|openai)(/|$)", urlsplit(url).path)
+    return url if known else f"{url}/v1"
 
 
 def _root(url: str) -> str:
