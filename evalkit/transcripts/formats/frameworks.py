@@ -112,14 +112,7 @@ def autogen_messages(messages: list[Any], source: Source, stop: Any = None) -> R
             conversation.turn(make_turn((*thoughts, *calls), "tool_use"), speaker, *tokens)
             thoughts = []
         elif kind == "ToolCallExecutionEvent":
-            for raw in listed(content):
-                text = answer_text(mapped(raw).get("content"))
-                flag = mapped(raw).get("is_error")
-                conversation.result(
-                    str(mapped(raw).get("call_id")),
-                    text,
-                    flag if isinstance(flag, bool) else looks_failed(text),
-                )
+            _executed(conversation, content)
         elif kind == "StopMessage":
             ended = "done", text_in(content)[:80]
         elif kind in ("TextMessage", "MultiModalMessage", "HandoffMessage", "StructuredMessage"):
@@ -130,6 +123,16 @@ def autogen_messages(messages: list[Any], source: Source, stop: Any = None) -> R
         limit = re.search(r"max(?:imum)?\b.*(?:messages?|turns?|tokens?)|timeout", stop, re.IGNORECASE)
         ended = ("limit" if limit else "done"), stop[:80]
     return conversation.recording(source.id(), source.file, "autogen", ended)
+
+
+def _executed(conversation: Conversation, results: Any) -> None:
+    """The results of calls, with the flag that the format keeps or by what they say."""
+    for raw in listed(results):
+        given = mapped(raw)
+        text = answer_text(given.get("content"))
+        flag = given.get("is_error")
+        failed = flag if isinstance(flag, bool) else looks_failed(text)
+        conversation.result(str(given.get("call_id")), text, failed)
 
 
 def _agent_context(messages: list[Any], source: Source) -> Recording:
@@ -156,14 +159,7 @@ def _agent_context(messages: list[Any], source: Source) -> Recording:
                 make_turn(blocks, "tool_use" if calls else "end_turn"), str(given.get("source") or "")
             )
         elif kind == "FunctionExecutionResultMessage":
-            for raw in listed(content):
-                text = answer_text(mapped(raw).get("content"))
-                flag = mapped(raw).get("is_error")
-                conversation.result(
-                    str(mapped(raw).get("call_id")),
-                    text,
-                    flag if isinstance(flag, bool) else looks_failed(text),
-                )
+            _executed(conversation, content)
         else:
             conversation.skip(f"is no message of an agent: {kind}", f"message {number}")
     return conversation.recording(source.id(), source.file, "autogen")

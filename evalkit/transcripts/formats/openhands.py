@@ -34,8 +34,8 @@ def is_event(value: Any) -> bool:
     return isinstance(value, dict) and value.get("kind") in _EVENTS and ("source" in value or "id" in value)
 
 
-class OpenHands(Lines):
-    """Takes events; actions with one ``llm_response_id`` are one turn."""
+class _Events(Lines):
+    """What both versions have: actions gathered to turns, their answers after them."""
 
     format = "openhands"
 
@@ -43,6 +43,19 @@ class OpenHands(Lines):
         super().__init__()
         self._gathered = Gathering(self.conversation)
         self._answers: list[tuple[str, str, bool]] = []
+
+    def _close(self) -> None:
+        self._gathered.close()
+        for identity, text, failed in self._answers:
+            self.conversation.result(identity, text, failed)
+        self._answers = []
+
+    def finish(self) -> None:
+        self._close()
+
+
+class OpenHands(_Events):
+    """Takes events; actions with one ``llm_response_id`` are one turn."""
 
     def add(self, line: Any) -> None:
         given = mapped(line)
@@ -109,15 +122,6 @@ class OpenHands(Lines):
         )
         self._answers.append((str(event.get("tool_call_id") or event.get("action_id")), text, failed))
 
-    def _close(self) -> None:
-        self._gathered.close()
-        for identity, text, failed in self._answers:
-            self.conversation.result(identity, text, failed)
-        self._answers = []
-
-    def finish(self) -> None:
-        self._close()
-
 
 # Version 0
 
@@ -140,16 +144,12 @@ _AGENT_STATES: dict[str, Ended] = {
 }
 
 
-class Trajectory(Lines):
+class Trajectory(_Events):
     """Takes the events of version 0: the actions of one model response are one turn."""
-
-    format = "openhands"
 
     def __init__(self) -> None:
         super().__init__()
-        self._gathered = Gathering(self.conversation)
         self._calls: dict[Any, str] = {}
-        self._answers: list[tuple[str, str, bool]] = []
 
     def add(self, line: Any) -> None:
         if isinstance(line, list):
@@ -224,15 +224,6 @@ class Trajectory(Lines):
         code = exit_code(mapped(extras.get("metadata")).get("exit_code", extras.get("exit_code")))
         failed = kind == "error" or (code not in (0, -1) if code is not None else looks_failed(text))
         self._answers.append((identity, text, failed))
-
-    def _close(self) -> None:
-        self._gathered.close()
-        for identity, text, failed in self._answers:
-            self.conversation.result(identity, text, failed)
-        self._answers = []
-
-    def finish(self) -> None:
-        self._close()
 
 
 def is_evaluation(record: Any) -> bool:
