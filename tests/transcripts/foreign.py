@@ -112,7 +112,7 @@ def codex(*, complete: bool = True) -> list[dict[str, Any]]:
         )
 
     lines = [
-        line("session_meta", {"id": "s", "cwd": "/work/x", "cli_version": "1.0.0"}),
+        line("session_meta", {"id": "s", "cwd": "/srv/x", "cli_version": "1.0.0"}),
         said("user", "<environment_context>\n<cwd>/x</cwd>\n</environment_context>", "input_text"),
         line("turn_context", {"model": "m", "approval_policy": "never"}),
         said("user", PROMPT, "input_text"),
