@@ -147,8 +147,8 @@ _STRATEGIES_OF_SUITE = " ".join(f"-s {name}" for name in _SUITE_STRATEGIES)
 
 def _baseline(folder: Path) -> str:
     """What the strategies do on the suite today, for ``evalkit gate``."""
-    import tempfile
 
+    from evalkit.containment.folders import held
     from evalkit.reports.baseline import baseline_of, baseline_text
     from evalkit.runs.engine import find_engine
     from evalkit.runs.medium import Medium
@@ -163,8 +163,8 @@ def _baseline(folder: Path) -> str:
         for place in dict.fromkeys(scenario.place for scenario in scenarios)
     }
     plan = make_plan(scenarios, sources, _SUITE_STRATEGIES, 1, None, Medium(), ())
-    with tempfile.TemporaryDirectory(prefix="evalkit-suite-") as place:
-        store = Store.create(Path(place) / "run", plan.recipe)
+    with held("suite") as place:
+        store = Store.create(place.folder / "run", plan.recipe)
         run_plan(plan, store, 1, None, find_engine("local", 1))
         text = baseline_text(baseline_of(store))
         store.close()

@@ -7,10 +7,11 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from subprocess import DEVNULL
-from tempfile import TemporaryDirectory
 from typing import Literal
 
 import msgspec
+
+from evalkit.containment.folders import held
 
 #: ``namespace``: a PID namespace; ``subreaper``: what loses its parent is found by its guard; ``group``: what
 #: stays in its process group.
@@ -74,7 +75,8 @@ def _tried(*, network: bool, files: bool) -> str:
 
     guarded = None
     try:
-        with TemporaryDirectory(prefix="evalkit-try-") as own:
+        with held("try") as folder:
+            own = str(folder.folder)
             guarded = Guarded(
                 ["true"],
                 {"PATH": os.defpath},

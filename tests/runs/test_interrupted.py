@@ -41,8 +41,9 @@ def begin(arguments: list[str], cwd: Path, limit: Callable[[], None] | None = No
     """Start a run in a process group of its own, as a terminal does."""
 
     def before() -> None:
-        # A test run in the background of a script has been told to ignore Ctrl-C.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # A test run in the background of a script, or under nohup, has been told to ignore them.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         if limit is not None:
             limit()
 
