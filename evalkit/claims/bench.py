@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -34,6 +35,16 @@ class Bench:
         self.seeds = seeds
         self._arenas: dict[tuple[str, Checks, object], Arena] = {}
         self._played: dict[tuple[str, Checks, Strategy, int], Episode] = {}
+        self._killed: dict[tuple[str, str], Episode] = {}
+        #: The names of the scenarios that were asked for.
+        self.asked: set[str] = set()
+
+    def without(self, name: str) -> Bench:
+        """The same but for one written scenario; what was played is known to both."""
+        other = copy.copy(self)
+        other.library = [scenario for scenario in self.library if scenario.name != name]
+        other.crashes = [scenario for scenario in self.crashes if scenario.name != name]
+        return other
 
     # What to play
 
@@ -59,12 +70,24 @@ class Bench:
     def episode(self, scenario: Scenario, strategy: Strategy | str, seed: int = 0) -> Episode:
         """One episode of the reference loop."""
         chosen = PRESETS[strategy].strategy if isinstance(strategy, str) else strategy
-        arena = self.arena(scenario, chosen)
         seed = seed if scenario.random or chosen.random else 0
         key = (scenario.name, scenario.task.checks, chosen, seed)
         if key not in self._played:
-            self._played[key] = run_episode(arena, chosen, seed)
+            self._played[key] = run_episode(self.arena(scenario, chosen), chosen, seed)
+        # Behind a comma stands how it was changed.
+        self.asked.add(scenario.name.partition(", ")[0])
         return self._played[key]
+
+    def killed(
+        self, kind: str, strategy: Strategy, runs: Callable[[Arena], Episode], scenarios: Sequence[Scenario]
+    ) -> list[Episode]:
+        """Episodes of a harness that is killed; ``kind`` names which."""
+        for scenario in scenarios:
+            self.asked.add(scenario.name)
+            key = (scenario.name, kind)
+            if key not in self._killed:
+                self._killed[key] = runs(self.arena(scenario, strategy))
+        return [self._killed[scenario.name, kind] for scenario in scenarios]
 
     def arena(self, scenario: Scenario, strategy: Strategy) -> Arena:
         """The arena of a scenario with a strategy's channels."""

@@ -187,8 +187,8 @@ CLAIMS: tuple[Claim, ...] = (
         SECOND,
         "Validation works only where the run has an explicit list of its items.",
         "Scenarios that the validated finish closes rightly, played again with a listing tool that "
-        "always fails.",
-        "Fewer of them are closed.",
+        "always fails: once with the items given beforehand, once with no list at all.",
+        "With the items given more than half of them are closed rightly again, and more than without.",
         checking.enumeration,
     ),
     Claim(
@@ -273,6 +273,8 @@ CLAIMS: tuple[Claim, ...] = (
         "caps cost a reporting population.",
         "Without a cap runs go on too long more often than under each cap, and under a cap of three never.",
         continuing.bounded,
+        "Up to three nudges in a row are no over-continuation by definition, and the population gets stuck "
+        "because it is written so.",
     ),
     Claim(
         "three-are-enough",
@@ -289,6 +291,7 @@ CLAIMS: tuple[Claim, ...] = (
         "The stuck population, without the limits of its scenario, under endless nudges and under the gate.",
         "Some runs never end without a cap, none under the gate, and they cost more tokens.",
         continuing.cost,
+        "A loop that ends only when the work is done does not end where a population never does it.",
     ),
     Claim(
         "name-the-open-items",
@@ -297,6 +300,7 @@ CLAIMS: tuple[Claim, ...] = (
         "A population of which some reports wait for an item's name; nudges with names and without.",
         "Without names it stops too early more often, by intervals that do not overlap.",
         continuing.naming,
+        "The population waits for names by assumption; that names help live models is untested.",
     ),
     Claim(
         "hooks-need-a-guard",
@@ -305,6 +309,8 @@ CLAIMS: tuple[Claim, ...] = (
         "The stuck population under a checklist hook without other caps, with the guard and without it.",
         "Without the guard runs go on too long, with it none does.",
         continuing.hook_guard,
+        "The guard lets the second stop in a row through, and the population gets stuck because it is "
+        "written so; its price is what is measured.",
     ),
     Claim(
         "exhaustion-reports",
@@ -318,8 +324,8 @@ CLAIMS: tuple[Claim, ...] = (
         "keys-make-repeats-harmless",
         FIRST,
         "Effects that a resumed run may repeat need an idempotency key, so that a repetition does nothing.",
-        "Scenarios in which the harness is killed, under the gate: one that executes the kept turn "
-        "again, one that begins anew, and the durable worker with its keys.",
+        "Scenarios in which the harness is killed, under the gate: one that resumes from its "
+        "transcript, one that begins anew, and the durable worker with its keys.",
         "Where tools take a key one of the first two repeats effects or ruins the work in some "
         "scenario, and the worker in none.",
         continuing.repeated,
@@ -329,8 +335,9 @@ CLAIMS: tuple[Claim, ...] = (
         FIRST,
         "After a restart the record kept outside the conversation, and not the transcript, tells what"
         " is left.",
-        "The same scenarios: a harness that begins anew against the durable worker with its record.",
-        "The worker is correct on more of them.",
+        "The same scenarios: harnesses that resume from their transcript, or begin anew, "
+        "against the durable worker with its record.",
+        "The worker is correct on more of them than either.",
         continuing.outlives,
     ),
     Claim(
@@ -347,7 +354,7 @@ CLAIMS: tuple[Claim, ...] = (
         FIRST,
         "Text-only stops with open items are a leading indicator of runs that end too early.",
         "Over the populations: premature stops under silence against such stops as counted under the gate.",
-        "The rank correlation is above 0.5.",
+        "The rank correlation is above what fewer than 5 in 100 orders drawn by chance reach.",
         continuing.telemetry,
     ),
     Claim(
@@ -358,13 +365,17 @@ CLAIMS: tuple[Claim, ...] = (
         "The larger the limit the fewer unfinished runs, the smallest and the largest apart by "
         "intervals that do not overlap.",
         continuing.small_budget,
+        "A limit only cuts: a larger one cuts no more.",
     ),
     Claim(
         "budgets-cure-no-reports",
         FIRST,
         "A budget answers another problem than reports that end the run.",
-        "The reporting population under silence, with an ample token budget and without.",
-        "The budget lowers the rate of premature stops by no measurable amount.",
+        "A population that checks again and again under the keyword, with a token budget and without: what "
+        "the budget is for. The reporting population under silence, with budgets that bind in every run, in "
+        "some and in none, and under the checks without a budget.",
+        "The budget lowers over-continuation of the first, by intervals that do not overlap; no budget makes "
+        "the second finish more, and the checks do.",
         continuing.budget_is_another_problem,
     ),
     Claim(
@@ -394,8 +405,9 @@ CLAIMS: tuple[Claim, ...] = (
         SECOND,
         "Silence should be an error and no completion: a run that ends without its finish call is an "
         "anomaly one can detect.",
-        "The whole library with a validated finish: runs that ended without an accepted finish call.",
-        "Each of them ended as something other than done.",
+        "The populations with a validated finish: how often work is left in runs that ended without an "
+        "accepted finish call, and in those that ended with one.",
+        "More often without, by intervals that do not overlap, in every population that has both.",
         continuing.anomalies,
     ),
 )

@@ -16,6 +16,11 @@ from evalkit.worlds import world_class
 
 #: Presets by what they look at.
 WORDS, RECORD, REPLAY, CHECKS = "verifier_claim", "verifier_evidence", "certificate", "acceptance"
+# Made once: what one of them played is known by the strategy that it is.
+_GATE_WITHOUT_CHECKS = Strategy(done_when=c.verifier(sees="evidence") & c.checklist(), refusal="fallback")
+_LIST_IN_CONVERSATION = Strategy(done_when=c.checklist(kept="conversation"))
+_CHECKS_AND_RECORD = Strategy(done_when=c.acceptance() & c.verifier(sees="evidence"))
+_PERSON = PRESETS["gate"].strategy.but(done_when=~(c.silence() | ~c.silence()))
 
 
 def _false(episode: Episode) -> bool:
@@ -52,7 +57,7 @@ def evidence_helps(bench: Bench) -> Finding:
 def record_is_not_enough(bench: Bench) -> Finding:
     """Claim ``without-checks-a-self-report``."""
     gate = PRESETS["gate"].strategy
-    without = Strategy(done_when=c.verifier(sees="evidence") & c.checklist(), refusal="fallback")
+    without = _GATE_WITHOUT_CHECKS
     found = [s for s in bench.family("fabricated_success", "failed_step", "twins") if s.task.checks == "full"]
     numbers = (
         bench.count("gate with the checks, done on unfinished work", found, gate, _false),
@@ -77,7 +82,7 @@ def outside_the_context(bench: Bench) -> Finding:
     """Claim ``lists-are-summarised-away``."""
     found = bench.family("compaction")
     loop = bench.count("kept by the loop, done on unfinished work", found, "checklist", _false)
-    kept = Strategy(done_when=c.checklist(kept="conversation"))
+    kept = _LIST_IN_CONVERSATION
     conversation = bench.count("kept in the conversation", found, kept, _false)
     own = [
         s for s in found if bench.episode(s, kept).false_done and not bench.episode(s, "checklist").false_done
@@ -105,15 +110,27 @@ def enumeration(bench: Bench) -> Finding:
         for scenario in bench.library
         if scenario.task.items == "listed" and bench.episode(scenario, finish).outcome == "done/complete"
     ]
-    listed = Number("with the listing, done and complete", len(found), len(found))
-    unlisted = bench.count(
-        "with a listing that always fails",
-        [_unlisted(s) for s in found],
-        finish,
-        lambda e: e.ending == "done",
+    failing = [_unlisted(scenario) for scenario in found]
+    numbers = [
+        bench.count(f"with a listing that always fails, {label}, done and complete", played, finish, _closed)
+        for label, played in (("the items given", list(map(_given, failing))), ("no list at all", failing))
+    ]
+    given, unlisted = numbers
+    note = (
+        "Without a list there is nothing to hold a claim against. That it is the list that is missing, and "
+        "not the tool, is what the first arm can refute."
     )
-    note = "Without a list there is nothing to hold a claim against, and the strategy then closes nothing."
-    return Finding((listed, unlisted), listed.above(unlisted), note)
+    return Finding((given, unlisted), 2 * given.count > len(found) and given.above(unlisted), note)
+
+
+def _closed(episode: Episode) -> bool:
+    return episode.outcome == "done/complete"
+
+
+def _given(scenario: Scenario) -> Scenario:
+    """The same scenario, its items known from the beginning."""
+    task = msgspec.structs.replace(scenario.task, items="given")
+    return msgspec.structs.replace(scenario, name=f"{scenario.name}, given", task=task)
 
 
 def _unlisted(scenario: Scenario) -> Scenario:
@@ -197,11 +214,13 @@ def partial_signals(bench: Bench) -> Finding:
 
 def verifier_beside_checks(bench: Bench) -> Finding:
     """Claim ``verifiers-beside-checks``."""
-    both = Strategy(done_when=c.acceptance() & c.verifier(sees="evidence"))
     numbers = []
     for level in ("full", "weak", "none"):
         found = [scenario for scenario in bench.library if scenario.task.checks == level]
-        for name, strategy in (("checks", PRESETS[CHECKS].strategy), ("checks and record", both)):
+        for name, strategy in (
+            ("checks", PRESETS[CHECKS].strategy),
+            ("checks and record", _CHECKS_AND_RECORD),
+        ):
             label = f"{_level(level)}, {name}, done on unfinished work"
             numbers.append(bench.count(label, found, strategy, _false))
     alone, beside = numbers[::2], numbers[1::2]
@@ -232,12 +251,11 @@ def person_without_checks(bench: Bench) -> Finding:
     """Claim ``no-checks-need-a-person``."""
     found = bench.where(lambda scenario: scenario.task.checks == "none")
     closed = bench.count("without checks, gate, done on unfinished work", found, "gate", _false)
-    person = PRESETS["gate"].strategy.but(done_when=~(c.silence() | ~c.silence()))
-    never = bench.count("handed to a person each time, done on unfinished work", found, person, _false)
+    never = bench.count("handed to a person each time, done on unfinished work", found, _PERSON, _false)
     left = bench.count(
         "handed to a person each time, finished and not closed",
         found,
-        person,
+        _PERSON,
         lambda e: e.truth == "complete",
     )
     note = "Closing nothing oneself is safe, and leaves each finished run to somebody."

@@ -12,9 +12,11 @@ from evalkit.stats.intervals import wilson
 if TYPE_CHECKING:
     from evalkit.claims.bench import Bench
 
-Verdict: TypeAlias = Literal["shown", "not shown", "outside"]
+Verdict: TypeAlias = Literal["shown", "example", "construction", "not shown", "outside"]
 VERDICTS: dict[Verdict, str] = {
     "shown": "shown",
+    "example": "shown by single scenarios",
+    "construction": "true by construction",
     "not shown": "not shown",
     "outside": "outside what scripted models can say",
 }
@@ -81,7 +83,8 @@ class Claim(msgspec.Struct, frozen=True):
     """A claim of a seed or paper in our own words, and the experiment on it; None where none is possible.
 
     ``rule`` says what must be found for it to count as shown, before anything is run; without an experiment,
-    why there is none.
+    why there is none. ``construction`` says what of the outcome follows from how evalkit defines its words or
+    writes its populations: such a claim is illustrated, not tested.
     """
 
     id: str
@@ -90,17 +93,23 @@ class Claim(msgspec.Struct, frozen=True):
     experiment: str
     rule: str
     run: Callable[[Bench], Finding] | None = None
+    construction: str = ""
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A claim with its finding."""
+    """A claim with its finding. ``alone``: the written scenarios without any one of which it is not shown."""
 
     claim: Claim
     finding: Finding | None
+    alone: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """Shown, not shown, or outside."""
+        """How the claim came out."""
         if self.finding is None:
             return "outside"
-        return "shown" if self.finding.shown else "not shown"
+        if not self.finding.shown:
+            return "not shown"
+        if self.claim.construction:
+            return "construction"
+        return "example" if self.alone else "shown"

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from itertools import pairwise
 
 from evalkit.claims.bench import UNLIMITED, Bench, completable, premature
 from evalkit.claims.claim import Finding, Number
-from evalkit.core.decisions import Ending
+from evalkit.core.decisions import Action, Ending, Verdict
 from evalkit.core.events import Crashed
+from evalkit.core.turns import Turn
 from evalkit.harnesses.driver import LoopMind, Watcher, drive
 from evalkit.models.scripted import Stage
-from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.scoring.worker_episode import run_worker_episode
+from evalkit.strategies.folds import Ran
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
 
@@ -83,8 +85,7 @@ def naming(bench: Bench) -> Finding:
     )
     vague = PRESETS["acceptance"].strategy.but(nudge_says="continue")
     says = bench.share("says only to continue, too early", "progress_reporter", vague, premature, completable)
-    note = "The population waits for names by assumption; that names help live models is untested."
-    return Finding((named, says), says.above(named), note)
+    return Finding((named, says), says.above(named))
 
 
 def hook_guard(bench: Bench) -> Finding:
@@ -120,12 +121,8 @@ def honest_exhaustion(bench: Bench) -> Finding:
     return Finding((shaped, honest), bool(open_work) and honest.count == honest.base)
 
 
-def _killed(bench: Bench, runs: Callable[[Arena], Episode], scenarios: list[Scenario]) -> list[Episode]:
-    return [runs(bench.arena(scenario, _GATE)) for scenario in scenarios]
-
-
-def _again(arena: Arena) -> Episode:
-    return run_episode(arena, _GATE, 0, run=_executes_the_turn_again)
+def _resumes(arena: Arena) -> Episode:
+    return run_episode(arena, _GATE, 0, run=_from_transcript)
 
 
 def _anew(arena: Arena) -> Episode:
@@ -136,49 +133,82 @@ def _worker(arena: Arena) -> Episode:
     return run_worker_episode(arena, _GATE, 0)
 
 
+#: Ways to go on after a kill: by the transcript, by nothing, by a record of what was done.
+_RESUMERS: dict[str, Callable[[Arena], Episode]] = {
+    "resumes from its transcript": _resumes,
+    "begins anew": _anew,
+    "worker with its record": _worker,
+}
+
+
 def repeated(bench: Bench) -> Finding:
     """Claim ``keys-make-repeats-harmless``."""
     keyed = [s for s in bench.crashes if s.world.kind == "ledger"]
     numbers = []
     for scenarios, where in ((keyed, "tools that take a key"), (bench.crashes, "all tools")):
-        for label, runs in (("executes the turn again", _again), ("begins anew", _anew), ("worker", _worker)):
-            harmed = sum(map(_harmed, _killed(bench, runs, scenarios)))
+        for label, runs in _RESUMERS.items():
+            harmed = sum(map(_harmed, bench.killed(label, _GATE, runs, scenarios)))
             numbers.append(Number(f"{where}, {label}, effects twice or work ruined", harmed, len(scenarios)))
-    again, anew, worker, *_, everywhere = numbers
+    resumed, anew, worker, *_, everywhere = numbers
     note = ""
     if everywhere.count:
         note = "Without a key the worker can only look whether an effect is there, and may look too early."
-    return Finding(tuple(numbers), bool(again.count + anew.count) and worker.count == 0, note)
+    return Finding(tuple(numbers), bool(resumed.count + anew.count) and worker.count == 0, note)
 
 
 def outlives(bench: Bench) -> Finding:
     """Claim ``record-outlives-the-process``."""
-    anew, kept = (_killed(bench, runs, bench.crashes) for runs in (_anew, _worker))
-    numbers = (
-        Number("begins anew, correct", sum(e.correct for e in anew), len(anew)),
-        Number("worker with its record, correct", sum(e.correct for e in kept), len(kept)),
-    )
-    return Finding(numbers, numbers[1].above(numbers[0]))
+    numbers = []
+    for label, runs in _RESUMERS.items():
+        ended = bench.killed(label, _GATE, runs, bench.crashes)
+        numbers.append(Number(f"{label}, correct", sum(e.correct for e in ended), len(ended)))
+    resumed, anew, worker = numbers
+    return Finding(tuple(numbers), worker.above(resumed) and worker.above(anew))
 
 
-def _executes_the_turn_again(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
-    """A harness that keeps each turn and not what became of its calls."""
-    return _resumed(strategy, stage, watch, keeps_turn=True)
+class _Transcript(LoopMind):
+    """A loop whose transcript outlives it: each turn when it has come, its answers once all are there."""
+
+    def __init__(self, strategy: Strategy, stage: Stage) -> None:
+        super().__init__(strategy, stage.task, stage)
+        self._kept, self._turn, self._answered = self.state, stage.previous.turn, True
+
+    def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
+        if turn is not self._turn:
+            self._turn, self._answered = turn, False
+        self._kept = self.state
+        return super().turn(turn)
+
+    def results(self, ran: tuple[Ran, ...]) -> None:
+        super().results(ran)
+        self._kept, self._answered = self.state, True
+
+    def resume(self, stage: Stage) -> Turn | None:
+        """The turn to go on at, as another process reads it; calls without an answer are run again."""
+        self.state = self._kept
+        if not self._answered or stage.previous.turn is not self._turn:
+            stage.ran = {}
+        return stage.previous.turn
+
+
+def _from_transcript(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
+    """A harness that goes on from its transcript."""
+    stage.crashes = True
+    mind, pending = _Transcript(strategy, stage), None
+    while True:
+        try:
+            return drive(mind, stage, pending=pending, watch=watch)
+        except Crashed:
+            pending = mind.resume(stage)
 
 
 def _begins_anew(strategy: Strategy, stage: Stage, watch: Watcher | None) -> Ending:
     """A harness that keeps nothing and asks the model for the next turn."""
-    return _resumed(strategy, stage, watch, keeps_turn=False)
-
-
-def _resumed(strategy: Strategy, stage: Stage, watch: Watcher | None, *, keeps_turn: bool) -> Ending:
     stage.crashes = True
-    pending = None
     while True:
         try:
-            return drive(LoopMind(strategy, stage.task, stage), stage, pending=pending, watch=watch)
+            return drive(LoopMind(strategy, stage.task, stage), stage, watch=watch)
         except Crashed:
-            pending = stage.previous.turn if keeps_turn else None
             stage.ran = {}
 
 
@@ -209,6 +239,7 @@ def telemetry(bench: Bench) -> Finding:
         early.append(silence.rate if silence.base else 0.0)
         open_stops.append(bench.mean(name, name, "gate", lambda e: float(e.open_stops)).count)
     rank = spearman(early, open_stops)
+    chance = by_chance(early, open_stops)
     return Finding(
         (
             Number("populations", float(len(personas))),
@@ -216,8 +247,9 @@ def telemetry(bench: Bench) -> Finding:
                 "rank correlation: early stops under silence, text-only stops with open work under the gate",
                 rank,
             ),
+            Number("in 100 orders drawn by chance, as high a correlation or a higher one", 100 * chance),
         ),
-        rank > 0.5,
+        rank > 0 and chance < 0.05,
         "Over scripted populations; the leading indicator is read from a harness that is not harmed by it.",
     )
 
@@ -229,6 +261,16 @@ def spearman(one: list[float], other: list[float]) -> float:
     covariance = sum((a - mean) * (b - mean) for a, b in zip(first, second, strict=True))
     spread = sum((a - mean) ** 2 for a in first) * sum((b - mean) ** 2 for b in second)
     return covariance / spread**0.5 if spread else 0.0
+
+
+def by_chance(one: list[float], other: list[float], draws: int = 20_000) -> float:
+    """The share of orders of one side that correlate as highly with the other, of ``draws`` drawn ones."""
+    found, shuffled, chance = spearman(one, other), list(one), random.Random(0)
+    as_high = 0
+    for _ in range(draws):
+        chance.shuffle(shuffled)
+        as_high += spearman(shuffled, other) >= found - 1e-12
+    return (as_high + 1) / (draws + 1)
 
 
 def _ranks(values: list[float]) -> list[float]:
@@ -255,29 +297,49 @@ def small_budget(bench: Bench) -> Finding:
 
 def budget_is_another_problem(bench: Bench) -> Finding:
     """Claim ``budgets-cure-no-reports``."""
-    limited = PRESETS["silence"].strategy.but(max_tokens=4000)
-    plain = bench.share("silence, too early", "progress_reporter", "silence", premature, completable)
-    budget = bench.share(
-        "silence with a budget, too early", "progress_reporter", limited, premature, completable
-    )
-    return Finding((plain, budget), not plain.above(budget))
+    keyword = PRESETS["keyword"].strategy
+    numbers = [
+        bench.share(f"over_checker, keyword, {name}, too long", "over_checker", strategy, _over)
+        for name, strategy in (("no budget", keyword), ("400 tokens", keyword.but(max_tokens=400)))
+    ]
+    silence = PRESETS["silence"].strategy
+    for limit in (None, 4000, 400, 150):
+        name = "no budget" if limit is None else f"{limit:,} tokens"
+        label = f"progress_reporter, silence, {name}, work finished"
+        ended = silence.but(max_tokens=limit)
+        numbers.append(bench.share(label, "progress_reporter", ended, _complete, completable))
+    told = bench.share("progress_reporter, acceptance, no budget, work finished", "progress_reporter",
+                       "acceptance", _complete, completable)  # fmt: skip
+    free, held, without, *budgets = numbers
+    shown = free.above(held) and told.above(without) and not any(each.above(without) for each in budgets)
+    note = "That no budget finishes work is so by construction: a limit only cuts."
+    return Finding((*numbers, told), shown, note)
+
+
+def _complete(episode: Episode) -> bool:
+    return episode.truth == "complete"
 
 
 def anomalies(bench: Bench) -> Finding:
     """Claim ``silence-is-an-error``."""
-    ended = [bench.episode(scenario, "validated_finish") for scenario in bench.library]
-    without = [e for e in ended if e.native != "done_when"]
-    told = Number(
-        "ended without an accepted finish call, and not as done",
-        sum(e.ending != "done" for e in without),
-        len(without),
-    )
-    unclosed = Number(
-        "of these, the work was complete all the same",
-        sum(e.truth == "complete" for e in without),
-        len(without),
-    )
-    note = (
-        "Detectable is not the same as right: finished work is among the anomalies." if unclosed.count else ""
-    )
-    return Finding((told, unclosed), bool(without) and told.count == told.base, note)
+    numbers = []
+    for name in bench.populations:
+        for label, base in (("without an accepted finish call", _unaccepted), ("with one", _accepted)):
+            label = f"{name}, ended {label}, work left"
+            numbers.append(bench.share(label, name, "validated_finish", lambda e: not _complete(e), base))
+    both = [
+        (alarm, quiet)
+        for alarm, quiet in zip(numbers[::2], numbers[1::2], strict=True)
+        if alarm.base and quiet.base
+    ]
+    raised = [alarm for alarm, quiet in both if alarm.above(quiet)]
+    note = "Where all runs of a population end one way there is nothing to compare."
+    return Finding(tuple(n for pair in both for n in pair), bool(both) and len(raised) == len(both), note)
+
+
+def _accepted(episode: Episode) -> bool:
+    return episode.native == "done_when"
+
+
+def _unaccepted(episode: Episode) -> bool:
+    return not _accepted(episode)

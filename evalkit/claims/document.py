@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from evalkit.claims.bench import Bench
 from evalkit.claims.catalogue import CLAIMS
-from evalkit.claims.claim import VERDICTS, Result
+from evalkit.claims.claim import VERDICTS, Claim, Result
 from evalkit.scenarios.scenario import Scenario
 
 COMMAND = "evalkit claims --out docs/claims.md"
@@ -17,11 +17,28 @@ def run_claims(
 ) -> list[Result]:
     """The results of all claims, or of those named; the order is that of the page."""
     bench = Bench(library, populations, seeds)
-    return [
-        Result(claim, claim.run(bench) if claim.run is not None else None)
-        for claim in CLAIMS
-        if not names or claim.id in names
-    ]
+    return [_result(claim, bench) for claim in CLAIMS if not names or claim.id in names]
+
+
+def _result(claim: Claim, bench: Bench) -> Result:
+    if claim.run is None:
+        return Result(claim, None)
+    bench.asked.clear()
+    finding = claim.run(bench)
+    if not finding.shown or claim.construction:
+        return Result(claim, finding)
+    written = {scenario.name for scenario in (*bench.library, *bench.crashes)}
+    alone = [name for name in sorted(bench.asked & written) if not _stands(claim, bench.without(name))]
+    return Result(claim, finding, tuple(alone))
+
+
+def _stands(claim: Claim, bench: Bench) -> bool:
+    """Whether a claim is shown; where nothing is left to count it is not."""
+    assert claim.run is not None
+    try:
+        return claim.run(bench).shown
+    except ValueError:
+        return False
 
 
 def claims_text(results: list[Result], seeds: int) -> str:
@@ -35,7 +52,9 @@ def claims_text(results: list[Result], seeds: int) -> str:
         "Reporting? Task-Completion Signals in Agent Loops; *second seed*: Why Your Agent Stops Too Early: "
         "The Missing Termination Signal) and of the papers they cite, in our own words, with an experiment "
         "on scripted models. What counts as shown is a rule in the code, printed with each; a claim that "
-        "does not hold is printed as such.",
+        "does not hold is printed as such, one that would not be shown without some one scenario is *shown "
+        "by single scenarios*, and one whose outcome follows from evalkit's own definitions or from how a "
+        "population is written is *true by construction*: illustrated, not tested.",
         "*k of n* counts written scenarios and is no estimate. Percentages are over "
         f"{seeds} random seeds of a population, with Wilson's 95 % interval; the populations' "
         "probabilities are assumptions. That real models behave so is **untested** here: until live or "
@@ -60,4 +79,8 @@ def _section(result: Result) -> str:
         lines.append("\n".join(f"- {number.text}" for number in finding.numbers))
         if finding.note:
             lines.append(finding.note)
+        if result.alone:
+            lines.append(f"Rests on: {', '.join(result.alone)}.")
+        if claim.construction:
+            lines.append(f"*By construction.* {claim.construction}")
     return "\n\n".join(lines)

@@ -132,6 +132,39 @@ class TestExperiments:
         assert continuing.spearman(one, other) == pytest.approx(rank)
 
 
+class TestVerdicts:
+    ONE = scenario([LIST, {"work": 1}, {"say": "One."}, {"work": "rest"}, DONE])
+
+    def test_what_rests_on_one_scenario_says_so(self) -> None:
+        (result,) = run_claims([self.ONE], POPULATIONS, 4, ("three-are-enough",))
+        assert result.verdict == "shown"
+        (result,) = run_claims(LIBRARY, POPULATIONS, 20, ("refusal-to-another-model",))
+        assert (result.verdict, len(result.alone)) == ("example", 1)
+        text = claims_text([result], 20)
+        assert "## refusal-to-another-model: shown by single scenarios" in text
+        assert f"Rests on: {result.alone[0]}." in text
+
+    def test_what_follows_from_the_definitions_says_so(self) -> None:
+        (result,) = run_claims([], POPULATIONS, 20, ("name-the-open-items",))
+        assert result.verdict == "construction"
+        assert "*By construction.* The population waits for names" in claims_text([result], 20)
+
+    def test_a_correlation_that_chance_reaches_is_not_shown(self) -> None:
+        low = continuing.by_chance([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6])
+        assert low == pytest.approx(1 / 720, rel=0.5)
+        assert continuing.by_chance([1, 2, 3], [1, 3, 2]) == pytest.approx(0.5, abs=0.02)
+
+    def test_a_transcript_knows_what_was_answered(self, bench: Bench) -> None:
+        """Killed while the model is asked nothing is lost; killed between a call and its answer it is."""
+        outcomes = {
+            scenario.name: continuing._resumes(bench.arena(scenario, PRESETS["gate"].strategy))
+            for scenario in bench.crashes
+            if scenario.name in ("worker-killed-while-the-model-is-asked", "worker-killed-over-and-over")
+        }
+        assert outcomes["worker-killed-while-the-model-is-asked"].correct
+        assert outcomes["worker-killed-over-and-over"].duplicate_effects == 3
+
+
 class TestThePage:
     def test_every_claim_is_on_it_with_a_verdict(self) -> None:
         text = PAGE.read_text()
@@ -146,7 +179,7 @@ class TestThePage:
     def test_what_does_not_hold_is_said(self) -> None:
         claim = Claim("c", "s", "says", "does", "rule", lambda bench: Finding((Number("n", 1, 2),), False))
         text = claims_text([Result(claim, Finding((Number("n", 1, 2),), False))], 5)
-        assert "1 claims: 0 shown, 1 not shown" in text
+        assert "1 claims: 0 shown, 0 shown by single scenarios, 0 true by construction, 1 not shown" in text
         assert "## c: not shown" in text
 
     @pytest.mark.slow
