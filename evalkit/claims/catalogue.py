@@ -8,12 +8,13 @@ from __future__ import annotations
 from evalkit.claims import checking, continuing, stopping
 from evalkit.claims.claim import Claim
 
-FIRST, SECOND = "first seed", "second seed"
+#: Keys of docs/sources.md.
+SIGNALS, EARLY_STOPS = "signals brief", "early-stops brief"
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         "reports-end-runs",
-        FIRST,
+        SIGNALS,
         "A progress report may end the turn, and a loop that takes each end of turn for the end of "
         "the task stops there.",
         "Populations of honest models that report; premature stops of a loop that ends at silence, "
@@ -23,7 +24,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "silence-is-no-decision",
-        SECOND,
+        EARLY_STOPS,
         "Ending because no tool was asked for is the absence of a decision, and nobody notices what "
         "is missing.",
         "The family partial_completion; runs that ended as done with work left, without a word about it.",
@@ -32,7 +33,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "thinking-goes-quiet",
-        FIRST,
+        SIGNALS,
         "Narration in thinking blocks is a second way for a harness to go quiet, apart from the end "
         "of turn read as the end.",
         "Scenarios with turns of thinking alone; a client that reads the first block as text against "
@@ -42,7 +43,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "pause-is-no-end",
-        FIRST,
+        SIGNALS,
         "A paused turn is to be sent back as it is; read as an answer, or ignored, it ends work silently.",
         "The family pause_turn under each policy for pauses, everything else equal.",
         "Sending back is correct more often than every other treatment.",
@@ -50,7 +51,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "cut-off-is-no-answer",
-        FIRST,
+        SIGNALS,
         "A turn cut off by a limit is no conclusion; ask again with a higher limit, or have it continued.",
         "The family truncation under each policy for cut-off turns, everything else equal.",
         "A higher limit beats reading the turn as content and stopping; continuing beats stopping.",
@@ -58,7 +59,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "refusal-to-another-model",
-        FIRST,
+        SIGNALS,
         "A refusal is to be asked of a fallback model, but for reasoning_extraction.",
         "Scenarios with a refusal under each policy for refusals, everything else equal.",
         "The fallback is correct more often than each other policy, and reasoning_extraction is "
@@ -67,7 +68,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "structure-beats-inference",
-        "both seeds",
+        "both briefs",
         "Harnesses that define the end by a structural fact hold up better than those that infer it "
         "from a turn without calls.",
         "The whole library: correct runs of structural presets and of silence; an ideal reader of "
@@ -77,7 +78,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "a-call-means-it-only",
-        FIRST,
+        SIGNALS,
         "A submit call or valid output says that the model means to be done; only a check of the work"
         " says that it is.",
         "Scenarios with full checks: runs that ended as done on unfinished work.",
@@ -86,7 +87,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "keywords-are-brittle",
-        FIRST,
+        SIGNALS,
         "A keyword is explicit but brittle: to case, to phrasing, to being mentioned.",
         "The families keyword_misfire and channel_misuse with the preset keyword.",
         "There are false stops as well as finished runs that were not closed.",
@@ -94,7 +95,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "ceilings-do-not-judge",
-        FIRST,
+        SIGNALS,
         "A step ceiling is no judgement of completion; without one a stuck run never ends.",
         "Runs that need more than ten turns under a ceiling of ten; stuck runs with and without a ceiling.",
         "Some honest run is cut off by the ceiling, and more stuck runs end with one than without.",
@@ -102,7 +103,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "one-cause-two-failures",
-        SECOND,
+        EARLY_STOPS,
         "Stopping too early and not stopping at all have one cause: nothing defines done. A "
         "definition cures both.",
         "A population that reports and one that checks again and again; loops without a definition of"
@@ -112,7 +113,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "children-report-for-parents",
-        "arXiv 2503.13657, cited by the first seed",
+        "arXiv 2503.13657, cited by the signals brief",
         "In systems of several agents a run ends too early because one agent's word is taken for the whole.",
         "Scenarios in which a child agent reports to its parent; done on unfinished work by a reader "
         "of words and by the checks.",
@@ -121,14 +122,14 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "self-stop-dominates",
-        "arXiv 2606.05238 (DeployBench), cited by the first seed",
+        "arXiv 2606.05238 (DeployBench), cited by the signals brief",
         "Among failed runs the agent's own stop, and no limit, is the dominant ending.",
         "A scripted population stops because its script says so, with probabilities that are assumptions.",
         "None: how often models do it is a fact about models. evalkit counts it on recorded and live runs.",
     ),
     Claim(
         "closing-words-are-equal",
-        FIRST,
+        SIGNALS,
         "A verifier that is shown only the closing message cannot tell a run that did the work from "
         "one that made it up.",
         "Twin pairs, with equal words over different worlds, and a population whose tools lie.",
@@ -138,7 +139,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "evidence-it-did-not-write",
-        FIRST,
+        SIGNALS,
         "A verifier gains independence by seeing what the harness recorded.",
         "A population that reads failed calls as successes; done on unfinished work by a reader of "
         "words and by a reader of the record.",
@@ -147,7 +148,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "without-checks-a-self-report",
-        FIRST,
+        SIGNALS,
         "Take the acceptance checks away and what is left catches early stops, but no confident "
         "report of work never done.",
         "The gate with and without its checks on fabricated and failed steps, and on a lying and an "
@@ -158,7 +159,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "checklists-catch-the-honest",
-        FIRST,
+        SIGNALS,
         "A checklist catches a model that stops with items knowingly open; it does not catch one that"
         " ticks what it never did.",
         "Populations of an honest reporter and of a box-ticker with a checklist, and silence beside them.",
@@ -167,7 +168,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "lists-are-summarised-away",
-        "both seeds",
+        "both briefs",
         "A checklist that lives only in the conversation can be summarised away, and completion is "
         "then held against a copy.",
         "The family compaction; the same condition with the list kept by the loop and in the conversation.",
@@ -176,7 +177,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "finish-is-validated-in-code",
-        "both seeds",
+        "both briefs",
         "A finishing tool is to be validated against the items the run began with, and not believed.",
         "The whole library; done on unfinished work with a finish call believed and validated.",
         "Validation has fewer.",
@@ -184,7 +185,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "enumeration-comes-first",
-        SECOND,
+        EARLY_STOPS,
         "Validation works only where the run has an explicit list of its items.",
         "Scenarios that the validated finish closes rightly, played again with a listing tool that "
         "always fails: once with the items given beforehand, once with no list at all.",
@@ -193,7 +194,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "partial-is-told-apart",
-        SECOND,
+        EARLY_STOPS,
         "With a validated finish, partial work can be told from complete work: what was skipped is in"
         " the report.",
         "Scenarios whose model skips items; what the closed runs say.",
@@ -202,7 +203,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "certificates-end-unsupported-stops",
-        "arXiv 2608.23623, cited by the first seed",
+        "arXiv 2608.23623, cited by the signals brief",
         "Claims bound to evidence that replays end unsupported terminations, at comparable completion"
         " where completion is supported.",
         "A mixed population under a reader of the whole conversation and under certificates: false "
@@ -213,7 +214,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "partial-signals-mislead",
-        "arXiv 2508.07935 (SHIELDA), cited by the first seed",
+        "arXiv 2508.07935 (SHIELDA), cited by the signals brief",
         "Stopping too early comes from judging completion by partial signals of success.",
         "Scenarios with full checks, played again with weak checks and with none; done on unfinished work.",
         "The weaker the checks, the more false ends.",
@@ -221,7 +222,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "verifiers-beside-checks",
-        FIRST,
+        SIGNALS,
         "A verifier beside the checks catches claims that the recorded evidence does not support.",
         "Scenarios by their checks: done on unfinished work by the checks alone, and by checks and record.",
         "With weak checks and with none the record lowers the count.",
@@ -229,7 +230,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "guidance-for-unattended-runs",
-        FIRST,
+        SIGNALS,
         "A checklist and a smaller model that reads along make unattended runs hold up where a plain loop "
         "stops.",
         "Four populations under silence and under the preset for unattended runs; a lying one beside them.",
@@ -238,7 +239,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "no-checks-need-a-person",
-        FIRST,
+        SIGNALS,
         "A task without a mechanical check should go to a person for its closure.",
         "Scenarios without checks under the gate, and with every run handed over.",
         "The gate closes some on unfinished work, handing over closes none.",
@@ -246,28 +247,28 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "models-cannot-tell",
-        FIRST,
+        SIGNALS,
         "The model does not reliably tell in the shape of its output whether it reports or has finished.",
         "A scripted model's output has the shape its script gives it.",
         "None: this is about models. `evalkit judge` reads it from recorded runs.",
     ),
     Claim(
         "verifiers-are-cheap",
-        FIRST,
+        SIGNALS,
         "A small verifier model is cheap beside the worker turn that it checks.",
         "The shipped verifiers are functions without a price.",
         "None: prices and lengths are facts about live models.",
     ),
     Claim(
         "failure-categories",
-        "arXiv 2503.13657, cited by the first seed",
+        "arXiv 2503.13657, cited by the signals brief",
         "Systems of several agents fail in recurring categories, early termination among them.",
         "A scripted library holds the categories that its authors wrote into it.",
         "None: the categories are found in recorded runs, not in scripts.",
     ),
     Claim(
         "continue-but-bounded",
-        FIRST,
+        SIGNALS,
         "Automatic continuation is to be capped at two or three; without a cap a stuck run goes on for ever.",
         "A population that gets stuck, under caps of one, two, three and none; beside it what the "
         "caps cost a reporting population.",
@@ -278,7 +279,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "three-are-enough",
-        FIRST,
+        SIGNALS,
         "Two or three continuations are enough before a person is asked.",
         "The whole library under the checks with three nudges and with eight.",
         "No run that eight nudges finish is given up after three.",
@@ -286,7 +287,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "unbounded-cost",
-        FIRST,
+        SIGNALS,
         "Without a ceiling a loop that nudges spends without end.",
         "The stuck population, without the limits of its scenario, under endless nudges and under the gate.",
         "Some runs never end without a cap, none under the gate, and they cost more tokens.",
@@ -295,7 +296,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "name-the-open-items",
-        FIRST,
+        SIGNALS,
         "A continuation message should name what is open.",
         "A population of which some reports wait for an item's name; nudges with names and without.",
         "Without names it stops too early more often, by intervals that do not overlap.",
@@ -304,7 +305,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "hooks-need-a-guard",
-        FIRST,
+        SIGNALS,
         "A Stop hook that would block again for the same reason has to let the stop through, or it loops.",
         "The stuck population under a checklist hook without other caps, with the guard and without it.",
         "Without the guard runs go on too long, with it none does.",
@@ -314,7 +315,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "exhaustion-reports",
-        "both seeds",
+        "both briefs",
         "When the budget is spent the run ends with the same report as ever: what is outstanding, and why.",
         "Scenarios with full checks that the gate gives up on, or that a limit ends.",
         "Each that leaves work open names all of it.",
@@ -322,7 +323,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "keys-make-repeats-harmless",
-        FIRST,
+        SIGNALS,
         "Effects that a resumed run may repeat need an idempotency key, so that a repetition does nothing.",
         "Scenarios in which the harness is killed, under the gate: one that resumes from its "
         "transcript, one that begins anew, and the durable worker with its keys.",
@@ -332,7 +333,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "record-outlives-the-process",
-        FIRST,
+        SIGNALS,
         "After a restart the record kept outside the conversation, and not the transcript, tells what"
         " is left.",
         "The same scenarios: harnesses that resume from their transcript, or begin anew, "
@@ -342,7 +343,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "continuations-repeat-work",
-        FIRST,
+        SIGNALS,
         "A continuation without a memory of what was done repeats work, with real effects.",
         "The family resume_effects under conditions that know the work and under ones that can lose "
         "sight of it.",
@@ -351,7 +352,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "stop-reasons-lead",
-        FIRST,
+        SIGNALS,
         "Text-only stops with open items are a leading indicator of runs that end too early.",
         "Over the populations: premature stops under silence against such stops as counted under the gate.",
         "The rank correlation is above what fewer than 5 in 100 orders drawn by chance reach.",
@@ -359,7 +360,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "small-budgets-stop-early",
-        FIRST,
+        SIGNALS,
         "A budget that is too small is itself a cause of partial stops.",
         "An honest population under the gate with four token limits.",
         "The larger the limit the fewer unfinished runs, the smallest and the largest apart by "
@@ -369,7 +370,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "budgets-cure-no-reports",
-        FIRST,
+        SIGNALS,
         "A budget answers another problem than reports that end the run.",
         "A population that checks again and again under the keyword, with a token budget and without: what "
         "the budget is for. The reporting population under silence, with budgets that bind in every run, in "
@@ -380,14 +381,14 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "budgets-make-models-finish-gracefully",
-        FIRST,
+        SIGNALS,
         "An announced task budget helps a model to finish gracefully.",
         "A scripted model does not read its budget.",
         "None: this is about models.",
     ),
     Claim(
         "vendor-reports",
-        FIRST,
+        SIGNALS,
         "A model release ends more turns with reports, moves its narration into thinking blocks, and "
         "two accounts of it agree.",
         "evalkit can play such turns; that a release makes them is not its to show.",
@@ -395,14 +396,14 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "framework-defaults",
-        FIRST,
+        SIGNALS,
         "Framework limits changed between versions, so that a default is no safe ceiling.",
         "A fact about published versions.",
         "None here: the harness folders pin versions, and their runs show what those do.",
     ),
     Claim(
         "silence-is-an-error",
-        SECOND,
+        EARLY_STOPS,
         "Silence should be an error and no completion: a run that ends without its finish call is an "
         "anomaly one can detect.",
         "The populations with a validated finish: how often work is left in runs that ended without an "

@@ -11,8 +11,6 @@ from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scoring.episode import Episode
 from evalkit.strategies.presets import PRESETS
 
-FIRST = "first seed"
-SECOND = "second seed"
 #: The same strategy under every policy: it ends a run by the checks, so that only the policy can differ.
 _JUDGE = PRESETS["acceptance"].strategy
 

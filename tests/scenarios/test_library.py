@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -79,3 +80,11 @@ def test_every_file_fits_the_schema_that_editors_use() -> None:
 
 def test_the_schema_is_generated_from_the_types() -> None:
     assert (library_folder() / "schema.json").read_text() == schema_text()
+
+
+def test_every_source_begins_with_a_key_of_the_page() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "sources.md").read_text()
+    keys = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| ")][2:]
+    begins = tuple(key.removesuffix(" OWNER NUMBER").removesuffix(" …") for key in keys)
+    assert len(begins) == 7
+    assert [(s.name, s.source) for s in LIBRARY if not s.source.startswith(begins)] == []
