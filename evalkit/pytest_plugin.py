@@ -265,7 +265,7 @@ class Termination:
         return found_runner
 
     def _message(self) -> str:
-        from evalkit.reports.kept import counted
+        from evalkit.stats.causes import told_once
 
         assert self.episode is not None
         assert self.kept is not None
@@ -277,7 +277,7 @@ class Termination:
         lines.append(f"  {self.scenario.summary}")
         lines.append(f"  not correct: {episode.why}")
         if episode.causes:
-            lines.append(f"  fell for: {'; '.join(counted(episode.causes))}")
+            lines.append(f"  fell for: {'; '.join(told_once(episode.causes))}")
         if kept.wrong is not None:
             lines.append(f"  first wrong decision: {kept.wrong.said}")
             said = next((step for step in kept.exchanges if step.number == kept.wrong.turn), None)

@@ -80,7 +80,7 @@ FALSE_DONE = {
     "fp": 1,
     "correct": 0,
     "twin": 0,
-    "causes": "say (claim partial) at 2",
+    "causes": "say (claim partial), turn 6",
     "open_stops": 1,
 }
 

@@ -30,6 +30,8 @@ PROGRAMS: dict[str, tuple[str, str]] = {
     "uv": ("harness environments", "pip install uv"),
     "node": ("harnesses in Node", "install Node.js 20 or newer"),
 }
+#: The column of names is as wide as the longest.
+_WIDTH = max(map(len, [*PACKAGES, *PROGRAMS]))
 
 
 @click.command()
@@ -47,8 +49,12 @@ def command() -> None:
 
 def _line(name: str, found: str | None, use: str, remedy: str) -> int:
     state = found or "missing"
-    click.echo(f"  {name:<12} {state:<14} {use}" + ("" if found else f": {remedy}"))
+    _row(name, f"{state:<14} {use}" + ("" if found else f": {remedy}"))
     return found is None
+
+
+def _row(name: str, said: str) -> None:
+    click.echo(f"  {name:<{_WIDTH}} {said}")
 
 
 def _packages() -> int:
@@ -84,11 +90,11 @@ def _containment() -> None:
         "group": "a process group for each program",
     }
     click.echo("containment")
-    click.echo(f"  processes    {ways[machine.way]}" + (f" ({machine.why})" if machine.why else ""))
-    click.echo(f"  number       {'a control group and a watch' if machine.tasks else 'a watch'}")
+    _row("processes", ways[machine.way] + (f" ({machine.why})" if machine.why else ""))
+    _row("number", "a control group and a watch" if machine.tasks else "a watch")
     files = "the system's programs and their own" if machine.files else "all of the user's"
-    click.echo(f"  files        {files} for commands of worlds")
-    click.echo(f"  network      {'none' if machine.network else 'not taken'} for commands of worlds")
+    _row("files", f"{files} for commands of worlds")
+    _row("network", f"{'none' if machine.network else 'not taken'} for commands of worlds")
 
 
 def _library() -> None:
@@ -98,9 +104,9 @@ def _library() -> None:
 
     files = sum(1 for _ in library_folder().rglob("*.yaml"))
     click.echo("library")
-    click.echo(f"  scenarios    {files} files in {library_folder()}")
-    click.echo(f"  worlds       {', '.join(world_kinds())}")
-    click.echo(f"  strategies   {', '.join(strategy_names())}")
+    _row("scenarios", f"{files} files in {library_folder()}")
+    _row("worlds", ", ".join(world_kinds()))
+    _row("strategies", ", ".join(strategy_names()))
 
 
 def _harnesses() -> None:
@@ -110,9 +116,9 @@ def _harnesses() -> None:
     by_folder = {harness.folder: harness for harness in shipped().values()}
     waiting = sorted(harness.manifest.name for harness in by_folder.values() if not is_ready(harness))
     click.echo("harnesses")
-    click.echo(f"  set up       {len(by_folder) - len(waiting)} of {len(by_folder)}, in {cache_folder()}")
+    _row("set up", f"{len(by_folder) - len(waiting)} of {len(by_folder)}, in {cache_folder()}")
     if waiting:
-        click.echo(f"  not set up   {', '.join(waiting)}: evalkit harnesses setup [NAME]...")
+        _row("not set up", f"{', '.join(waiting)}: evalkit harnesses setup [NAME]...")
 
 
 def _completion() -> None:
@@ -122,4 +128,4 @@ def _completion() -> None:
         ("zsh", 'eval "$(_EVALKIT_COMPLETE=zsh_source evalkit)"'),
         ("fish", "_EVALKIT_COMPLETE=fish_source evalkit | source"),
     ):
-        click.echo(f"  {shell:<12} {line}")
+        _row(shell, line)

@@ -106,7 +106,7 @@ def _tell(stage: Stage, episode: Episode) -> None:
     stage.settle()
     world = stage.world
     done = world.settled().bit_count()
-    holds = "the oracle holds" if world.holds() else "the oracle does not hold"
+    holds = "the work is complete" if world.holds() else "the work is not complete"
     click.echo(f"{stage.turns} turns; {done} of {world.all.bit_count()} items settled; {holds}")
     seen = episode.seen
     trace = stage.trace

@@ -42,7 +42,7 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     """One decision: the number of its turn (from 1), whether the oracle held, how the harness took it.
 
     ``ended`` is the ending where the harness ended there, else None. ``cause`` is the move that made the
-    turn.
+    turn. Where it was about an answer that is no turn, ``answered`` is False and ``turn`` the last before it.
     """
 
     turn: int
@@ -50,6 +50,12 @@ class Decision(msgspec.Struct, frozen=True, gc=False):
     ended: EndingKind | None
     cause: str
     claim: str
+    answered: bool
+
+    @property
+    def told(self) -> str:
+        """The move and its turn, as a transcript counts them."""
+        return f"{self.cause}, {'' if self.answered else 'after '}turn {self.turn}"
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):
@@ -504,7 +510,7 @@ class Trace:
 
     def _decide(self, turn: Turn | None, held: bool, ended: EndingKind | None, cause: str) -> None:
         claim = turn.claim if turn is not None else "none"
-        self.decisions.append(Decision(self.turns, held, ended, cause, claim))
+        self.decisions.append(Decision(self.turns, held, ended, cause, claim, turn is not None))
         if turn is not None and not held and not turn.calls and turn.kind in ("content", "unknown"):
             self.open_stops += 1
         if held:

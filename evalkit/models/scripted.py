@@ -320,7 +320,7 @@ class Stage:
             self.faulted = turn.kind == "failed"
             self.previous = Delivered(previous.turn, request.limit, request.model, previous.number, carried)
             if trace is not None:
-                trace.no_turn(turn, emitted.cause)
+                trace.no_turn(turn, emitted.label)
             return turn
         self._serial += 1
         if emitted.fresh:
@@ -344,7 +344,7 @@ class Stage:
         if emitted.skips:
             self.world.skip(self.task.items_of(emitted.skips))
         if trace is not None:
-            trace.delivered(turn, carried + turn.tokens, emitted.cause)
+            trace.delivered(turn, carried + turn.tokens, emitted.label)
             self._count(trace, emitted.actions)
         if player.unusual or self.remembers:
             self._noted(turn, emitted, previous.number)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import MARKS
+from evalkit.stats.causes import move_of, told_once
 from evalkit.stats.records import contender_names
 
 #: The marks of a case as SQL over ``episode``: a bit set, its highest bit a dishonest report.
@@ -52,12 +55,23 @@ def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
         f"where not correct and counted and contender in ({wanted}) order by cell) "
         "group by scenario, contender, outcome, native, flags, causes order by scenario, contender, min(cell)"
     )
-    for scenario, contender, cell, seeds, episodes, outcome, native, bits, turns, causes, note in store.rows(
-        query
-    ):
-        first = tuple(sorted(map(int, seeds.split(","))))[:SEEDS_NAMED]
-        cause = "; ".join(dict.fromkeys(causes.split("\n")))
-        yield Case(scenario, contender, cell, first, episodes, outcome, native, bits, turns, cause, note)
+    for _, rows in groupby(store.rows(query), itemgetter(0, 1)):
+        # The same moves at other turns are the same way of failing: seeds move them.
+        ways: dict[tuple[Any, ...], Case] = {}
+        for scenario, contender, cell, seeds, episodes, outcome, native, bits, turns, causes, note in rows:
+            cause = "; ".join(told_once(causes.split("\n")))
+            numbers = list(map(int, seeds.split(",")))
+            way = outcome, native, bits, tuple(map(move_of, causes.split("\n")))
+            if way in ways:
+                first = ways[way]
+                cell, cause, note = first.cell, first.cause, first.note
+                numbers += first.seeds
+                episodes, turns = first.episodes + episodes, min(first.turns, turns)
+            named = tuple(sorted(numbers)[:SEEDS_NAMED])
+            ways[way] = Case(
+                scenario, contender, cell, named, episodes, outcome, native, bits, turns, cause, note
+            )
+        yield from ways.values()
 
 
 def telling_first(found: list[Case], contenders: int) -> list[Case]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -13,6 +12,7 @@ from evalkit.core.traces import Finding
 from evalkit.harnesses.records import Kept
 from evalkit.scoring.figures import MARKS, Episode
 from evalkit.scoring.reasons import flag_told
+from evalkit.stats.causes import told_once
 
 _OUTPUT_LINES = 12
 
@@ -37,7 +37,7 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
             lines.append(f"     → {step.action}" + (f": {short(step.says)}" if step.says else ""))
         if step.held != complete:
             complete = step.held
-            lines.append(f"       *** {'the oracle holds from here' if complete else 'no longer complete'}")
+            lines.append(turned(complete))
     if kept.open:
         lines.append(f"not settled: {', '.join(kept.open)}")
     lines.append(figures)
@@ -50,6 +50,11 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
         lines.append(f"printed ({len(printed)} lines), {kept.exit}:")
         lines += [f"   | {short(line)}" for line in printed[-_OUTPUT_LINES:]]
     return "\n".join(for_terminal(line) for text in lines for line in text.split("\n")) + "\n"
+
+
+def turned(complete: bool) -> str:
+    """The line where the truth of the work changes."""
+    return f"       *** {'the work is complete from here' if complete else 'no longer complete'}"
 
 
 def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) -> str:
@@ -74,7 +79,7 @@ def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) ->
     told = [flag_told(name, value, findings) for name, value in found.items()]
     lines += [f"  {line}" for line in told if ": " in line and line not in why]
     if values["causes"]:
-        lines.append("fell for: " + "; ".join(counted(values["causes"].split("\n"))))
+        lines.append("fell for: " + "; ".join(told_once(values["causes"].split("\n"))))
     if values["note"]:
         lines.append(f"note: {values['note']}")
     return "\n".join(lines)
@@ -85,11 +90,6 @@ def episode_figures(episode: Episode) -> str:
     values = msgspec.structs.asdict(episode)
     causes = "\n".join(episode.causes)
     return figures_text({**values, "outcome": episode.outcome, "causes": causes}, episode.findings)
-
-
-def counted(causes: Iterable[str]) -> list[str]:
-    """Each cause once, with its count where it is repeated."""
-    return [f"{cause} ({count} times)" if count > 1 else cause for cause, count in Counter(causes).items()]
 
 
 def short(text: str, width: int = 160) -> str:

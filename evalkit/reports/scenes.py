@@ -17,7 +17,6 @@ from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange
 from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.reports.cases import FLAG_BITS, Case
-from evalkit.reports.kept import counted
 from evalkit.reports.transcript import Step, observe_worker, replay
 from evalkit.runs.medium import Recorded, replayer
 from evalkit.runs.plan import Plan, PlanError, Recipe, plan_from
@@ -25,6 +24,7 @@ from evalkit.runs.store import Store
 from evalkit.runs.traces import read_trace
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
+from evalkit.stats.causes import told_once
 
 #: A text in a transcript is cut after so many characters.
 LONGEST = 4000
@@ -210,7 +210,7 @@ def _episode(
         "turns": row.turns,
         "tokens": row.tokens,
         "flags": row.flags,
-        "causes": counted(row.causes.split("\n")) if row.causes else [],
+        "causes": told_once(row.causes.split("\n")) if row.causes else [],
         "note": note,
         "why": row.why,
         "complete": complete,

@@ -14,7 +14,7 @@ from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.harnesses.records import Exchange, Observed, shown_block
 from evalkit.models.scripted import Stage
-from evalkit.reports.kept import episode_figures, short
+from evalkit.reports.kept import episode_figures, short, turned
 from evalkit.runs.medium import Recorded
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
@@ -211,12 +211,10 @@ def transcript_text(transcript: Transcript) -> str:
         lines.extend(step_lines(step, transcript.items))
         if step.held != complete:
             complete = step.held
-            lines.append(
-                "       *** the oracle holds from here" if complete else "       *** no longer complete"
-            )
+            lines.append(turned(complete))
     episode = transcript.episode
     if episode.truth == "complete" and not complete:
-        lines.append("       *** the oracle holds once what was accepted has settled")
+        lines.append("       *** the work is complete once what was accepted has settled")
     if episode.open_items:
         lines.append(f"not settled: {', '.join(episode.open_items)}")
     lines.append(episode_figures(episode))

@@ -116,8 +116,6 @@ class Emission(msgspec.Struct, frozen=True):
     actions: tuple[str, ...] = ()
     #: The ids that the turn reports as skipped with a reason.
     skips: tuple[str, ...] = ()
-    #: The move as a cause of decisions.
-    cause: str = ""
     #: The event that it is, by the move's name.
     event: str = ""
     #: What the event is to a harness; None for a crash.
@@ -450,7 +448,6 @@ def emission(part: Part, label: str, path: str, tools: Mapping[str, Tool], offer
         fresh,
         part.children,
         actions=tuple(action for action in actions if action is not None),
-        cause=f"{label} at {path}",
         skips=skip_told(turn, offered),
     )
 

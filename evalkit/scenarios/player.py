@@ -198,14 +198,11 @@ class _Play:
             turn = make_turn((), "failed", native=move.fault.label)
             cut = move.fault.cut
             begun = script.begun(cut, scope) if cut in ("in_call", "after_call") else None
-            stall_s, cause = move.fault.stall_s or 0.0, f"{self.label} at {self.path}"
-            return Emission(turn, self.label, self.path, stall_s=stall_s, begun=begun, cause=cause)
+            stall_s = move.fault.stall_s or 0.0
+            return Emission(turn, self.label, self.path, stall_s=stall_s, begun=begun)
         if isinstance(move, BackgroundMove):
-            pending, cause = (
-                make_turn((), "in_progress", native="in_progress"),
-                f"{self.label} at {self.path}",
-            )
-            return Emission(pending, self.label, self.path, cause=cause)
+            pending = make_turn((), "in_progress", native="in_progress")
+            return Emission(pending, self.label, self.path)
         if isinstance(move, _EVENT_MOVES):
             happens, about = _event(move, script.world)
             return Emission(_NO_TURN, self.label, self.path, event=self.label, happens=happens, about=about)

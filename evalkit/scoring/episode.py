@@ -170,7 +170,7 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         fn=fn,
         twin=twin,
         twin_oracle=twin_oracle,
-        causes=tuple(decision.cause for decision in trace.decisions if _wrong(decision)),
+        causes=tuple(decision.told for decision in trace.decisions if _wrong(decision)),
         stops=trace.stops,
         note=note,
         output_tokens=stage.output_tokens,

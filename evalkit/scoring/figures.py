@@ -130,7 +130,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     tn: Annotated[int, Figure("decisions: not ended `done`, it did not hold", "count")]
     fn: Annotated[int, Figure("decisions: not ended `done`, it held", "count")]
     twin: Annotated[bool, Figure("whether the decision that twins are scored at was right", "count")]
-    causes: Annotated[tuple[str, ...], Figure("the moves of the wrong decisions")] = ()
+    causes: Annotated[tuple[str, ...], Figure("the moves of the wrong decisions, with their turns")] = ()
     stops: Annotated[dict[str, int], Figure("turns by stop reason")] = {}
     open_stops: Annotated[
         int, Figure("ends of turn without a call while the oracle did not hold", "count")

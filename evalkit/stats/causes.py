@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from evalkit.runs.store import Store
 
-_PLACE = re.compile(r" at \S+$")
+_TURN = re.compile(r", (?:after )?turn (\d+)$")
 
 
 def causes(store: Store) -> list[dict[str, Any]]:
@@ -41,5 +42,21 @@ def causes(store: Store) -> list[dict[str, Any]]:
 
 
 def move_of(cause: str) -> str:
-    """The move without its place in the script."""
-    return _PLACE.sub("", cause)
+    """The move without its turn."""
+    return _TURN.sub("", cause)
+
+
+def told_once(causes: Iterable[str]) -> list[str]:
+    """Each move once, in the order of the first: with its turn, or how often and from which turn to which."""
+    told: dict[str, list[str]] = {}
+    for cause in causes:
+        told.setdefault(move_of(cause), []).append(cause)
+    return [
+        same[0] if len(same) == 1 else f"{move}, {len(same)} times{_from_to(same[0], same[-1])}"
+        for move, same in told.items()
+    ]
+
+
+def _from_to(first: str, last: str) -> str:
+    turns = [found[1] for cause in (first, last) if (found := _TURN.search(cause))]
+    return f", turns {' to '.join(turns)}" if turns else ""

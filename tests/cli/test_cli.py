@@ -55,11 +55,11 @@ def test_show_tells_the_episode_turn_by_turn(here: Path) -> None:
     call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r", "--no-charts")
     shown = call("show", "r", f"{EXAMPLE}/gate").output
     assert "→ nudged: These items are still open: search, admin." in shown
-    assert "*** the oracle holds from here" in shown
+    assert "*** the work is complete from here" in shown
     assert "outcome: done/complete (done_when) after 9 turns" in shown
     assert call("show", "r", "1").output == shown
     silent = call("show", "r", f"{EXAMPLE}/silence").output
-    assert "fell for: say (claim partial) at 2" in silent
+    assert "fell for: say (claim partial), turn 6" in silent
 
 
 def test_show_tells_what_the_worker_did(here: Path) -> None:
@@ -195,12 +195,18 @@ def test_doctor_says_what_is_there(here: Path, monkeypatch: pytest.MonkeyPatch) 
     assert result.exit_code == 0
     for word in (
         "matplotlib",
-        "worlds       items, ledger, inbox, repo, files",
-        "set up       1 of ",
+        "worlds items, ledger, inbox, repo, files",
+        "set up 1 of ",
         "openai-agents, openai-agents-node",
         "_EVALKIT_COMPLETE=bash_source",
     ):
-        assert word in result.output
+        assert word in " ".join(result.output.split())
+
+
+def test_doctors_lines_stand_in_columns(here: Path) -> None:
+    lines = [line for line in call("doctor").output.splitlines() if line.startswith("  ")]
+    (column,) = {line.index("items, ledger") for line in lines if line.startswith("  worlds")}
+    assert [line for line in lines if line[column - 1] != " " or line[column] == " "] == []
 
 
 def test_words_are_completed(here: Path) -> None:

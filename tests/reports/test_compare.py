@@ -122,7 +122,7 @@ def test_a_strategy_that_has_changed_since_is_not_played_again(tmp_path: Path) -
     b.recipe.strategies["silence"] = "another"
     lines = "\n".join(versus_lines(versus(a, b), Partings(a, b)))
     assert "B turn 6" not in lines
-    assert "B fell for: say (claim partial) at 2" in lines
+    assert "B fell for: say (claim partial), turn 6" in lines
 
 
 def test_nothing_in_common_is_said(tmp_path: Path) -> None:

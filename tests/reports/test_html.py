@@ -119,6 +119,15 @@ def test_every_failing_episode_is_in_a_case(tmp_path: Path) -> None:
     assert flags == {"premature_stop", "false_done"}
 
 
+def test_the_same_moves_at_other_turns_are_one_case(tmp_path: Path) -> None:
+    fallen = [
+        {**FALSE_DONE, "causes": f"say (claim done), turn {4 + seed}", "turns": 9 - seed} for seed in (0, 1)
+    ]
+    rows = [row(seed, 0, 0, seed, **values) for seed, values in enumerate(fallen)]
+    (case,) = cases(made_run(tmp_path, recipe([entry("a")], ["s"], seeds=2), rows), {0})
+    assert (case.seeds, case.episodes, case.turns, case.cause) == ((0, 1), 2, 8, "say (claim done), turn 4")
+
+
 def test_a_dishonest_report_is_a_fault_of_its_own(tmp_path: Path) -> None:
     dishonest = {**FALSE_DONE, "honest_report": 0}
     store = made_run(tmp_path, recipe([entry("a")], ["s"]), [row(0, 0, 0, **dishonest)])

@@ -266,10 +266,10 @@ class TestAnswersThatAreNoTurns:
     def test_ending_on_one_still_in_progress_is_a_decision(self) -> None:
         """What takes "queued" for the answer."""
         trace = Trace(Offered())
-        trace.no_turn(make_turn((), "in_progress"), "background at 0")
+        trace.no_turn(make_turn((), "in_progress"), "background")
         trace.ended(0, False, "done")
         (decision,) = trace.decisions
-        assert (decision.held, decision.ended, decision.cause) == (False, "done", "background at 0")
+        assert (decision.held, decision.ended, decision.cause) == (False, "done", "background")
         assert trace.final_stop == "in_progress"
 
     def test_over_the_wire(self) -> None:
@@ -280,7 +280,11 @@ class TestAnswersThatAreNoTurns:
             assert talk.post(f"{talk.told['OPENAI_BASE_URL']}/responses", body)["status"] == "queued"
 
         episode, kept = played(of, agent)
-        assert (episode.outcome, episode.fp, episode.causes) == ("done/reachable", 1, ("background at 0",))
+        assert (episode.outcome, episode.fp, episode.causes) == (
+            "done/reachable",
+            1,
+            ("background, after turn 0",),
+        )
         assert kept.wrong is not None
 
     def test_evalkits_own_cap_is_no_decision_of_the_harness(self) -> None:

@@ -15,6 +15,7 @@ from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.figures import RATES
+from evalkit.stats.causes import told_once
 from evalkit.stats.summary import summarize
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
@@ -211,9 +212,18 @@ class TestTwins:
         assert (line["right"], line["rate"]) == (0, 0.5)
 
 
+def test_a_move_is_told_once_with_its_turns() -> None:
+    fallen = ["empty, turn 3", "say (claim done), turn 4", "empty, turn 5", "empty, after turn 7"]
+    assert told_once(fallen) == ["empty, 3 times, turns 3 to 7", "say (claim done), turn 4"]
+
+
 def test_causes_and_stops(tmp_path: Path) -> None:
-    missed = {"fn": 2, "tp": 0, "causes": "say (claim done) at 4\nempty at 5", "correct": 0}
-    both = FALSE_DONE | {"fn": 1, "causes": "refuse at 1\nsay (claim done) at 3", "final_stop": "max_tokens"}
+    missed = {"fn": 2, "tp": 0, "causes": "say (claim done), turn 4\nempty, turn 5", "correct": 0}
+    both = FALSE_DONE | {
+        "fn": 1,
+        "causes": "refuse, turn 1\nsay (claim done), after turn 3",
+        "final_stop": "max_tokens",
+    }
     store = made_run(
         tmp_path,
         recipe([entry("a", "one"), entry("b", "two")], ["s"]),

@@ -46,7 +46,7 @@ def test_it_serves_until_it_is_stopped_and_says_how_far_the_work_came() -> None:
         "   3  POST /v1/chat/completions  400  refused: messages_missing",
     ]
     assert rest[3:] == [
-        "1 turns; 0 of 6 items settled; the oracle does not hold",
+        "1 turns; 0 of 6 items settled; the work is not complete",
         "1 refused requests; 1 dialect faults",
     ]
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.core.tasks import Tool
+from evalkit.worlds import _SHIPPED, world_class
+
 PAGE = (Path(__file__).parents[2] / "docs" / "worlds.md").read_text(encoding="utf-8")
 
 _RUN = """
@@ -83,3 +86,26 @@ def test_the_page_names_every_shipped_world_and_option() -> None:
         (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{kind}` |")]
         named = set(re.findall(r"`(\w+)`", row.split("|")[3]))
         assert named == world_class(kind).option_names
+
+
+def test_the_table_of_tools_is_what_the_worlds_have() -> None:
+    """docs/scenarios.md names each tool of each shipped world, its arguments, and what it is."""
+    page = (Path(__file__).parents[2] / "docs" / "scenarios.md").read_text(encoding="utf-8")
+    section = page.split("## Tools\n")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    assert rows == [
+        f"| `{kind}` | `{tool.name}` | {', '.join(f'`{name}`' for name in tool.arguments)} | {_kind(tool)} "
+        f"| {tool.description} |"
+        for kind in _SHIPPED
+        for tool in world_class(kind).tools
+    ]
+    kinds = re.findall(r"^\| `(\w+)` \|", PAGE.split("## The shipped ones")[1], re.MULTILINE)
+    assert sorted(kinds) == sorted(_SHIPPED)
+
+
+def _kind(tool: Tool) -> str:
+    if tool.enumerates:
+        return "lists the items"
+    if tool.read_only:
+        return "reads"
+    return "does an item" if tool.does else "changes"
