@@ -35,7 +35,7 @@ def main() -> None:
         run("scenarios", "new", "mine")
         run("scenarios", "check", "mine.yaml")
         run("init", "-s", "gate", "--suite", SCENARIO)
-        run("gate", "reports/ci", "--baseline", "termination-baseline.json")
+        run("gate", "reports/baseline", "--baseline", "termination-baseline.json")
         again = evalkit.run(SCENARIO, ["silence", "gate"], out=Path(folder) / "python")
         assert str(again.answer) == "Your harness can run full checks: take gate.", again.answer
         assert len(again.episodes()) == 2

@@ -99,8 +99,23 @@ def test_init_for_a_project_of_another_language(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert 'strategies = ["gate"]' in (tmp_path / "evalkit.toml").read_text()
     assert "setup-node" in (tmp_path / ".github/workflows/termination.yml").read_text()
-    gate = shell("evalkit gate reports/ci --baseline termination-baseline.json", tmp_path)
-    assert gate.returncode == 0, gate.stdout
+    assert " scenarios correct: reports/baseline/index.html" in done.stdout
+    by_hand = [line.strip() for line in done.stdout.splitlines() if line.startswith("  evalkit ")]
+    assert len(by_hand) == 2
+    for command in by_hand:
+        tried = shell(command, tmp_path)
+        assert tried.returncode == 0, f"{command}: {tried.stdout}{tried.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("there", "said"), [("", True), ("requirements.txt", False), ("pyproject.toml", False)]
+)
+def test_init_says_what_ci_does_not_install(tmp_path: Path, there: str, said: bool) -> None:
+    (tmp_path / "agent.py").write_text("")
+    if there:
+        (tmp_path / there).write_text("")
+    told = shell("evalkit init agent.py --no-run", tmp_path).stdout
+    assert ("CI does not install what the harness imports" in told) == said
 
 
 def test_a_new_scenario_is_what_check_takes(tmp_path: Path) -> None:

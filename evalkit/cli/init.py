@@ -14,6 +14,8 @@ from evalkit.runs.store import Store
 BASELINE = "termination-baseline.json"
 WORKFLOW = Path(".github/workflows/termination.yml")
 FOLDER = "reports/ci"
+#: Where the first baseline is played: another folder, so that what is printed at the end can be pasted.
+FIRST = "reports/baseline"
 #: What a change of a harness breaks first, and what takes seconds and not minutes.
 SUITES = ("partial_completion", "progress_updates", "pause_turn", "truncation")
 
@@ -57,13 +59,29 @@ def command(
     what = shlex.join([*asked, *who])
     workflow = files("evalkit.cli") / "workflows" / ("node.yml" if node else "python.yml")
     _write(WORKFLOW, workflow.read_text(encoding="utf-8").replace("WHAT", what))
-    click.echo("review and commit them; by hand it is:")
+    missing = _not_installed(node)
+    if harness is not None and missing:
+        click.echo(f"note: {missing}")
+    click.echo("review and commit them, reports/ not; by hand it is:")
     click.echo(f"  evalkit run {what} --out {FOLDER}")
     click.echo(f"  evalkit gate {FOLDER} --baseline {BASELINE}")
 
 
 def _is_node() -> bool:
     return Path("package.json").is_file() and not Path("pyproject.toml").is_file()
+
+
+def _not_installed(node: bool) -> str:
+    """What the CI file cannot install for the harness, for there is no list of it."""
+    if node:
+        lock = Path("package-lock.json").is_file()
+        return (
+            "" if lock else "there is no package-lock.json here, and CI runs npm ci: npm install writes one"
+        )
+    if Path("requirements.txt").is_file() or Path("pyproject.toml").is_file():
+        return ""
+    none = "there is no requirements.txt and no pyproject.toml here"
+    return f"{none}: CI does not install what the harness imports"
 
 
 def _check(harness: str | None, strategy: str | None) -> None:
@@ -83,6 +101,7 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
     from evalkit.cli.progress import progress_of
     from evalkit.cli.setting_up import set_up_all
     from evalkit.reports.baseline import baseline_of, baseline_text
+    from evalkit.reports.figures import at_level, rate
     from evalkit.reports.write import write_report
     from evalkit.runs.engine import default_workers
     from evalkit.runs.medium import Medium
@@ -98,7 +117,7 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
         strategies = (strategy,) if strategy is not None else ()
         harnesses = (harness,) if harness is not None else ()
         plan = make_plan(scenarios, sources_of(scenarios), strategies, 1, None, Medium(), harnesses)
-        store = Store.create(Path(FOLDER), plan.recipe)
+        store = Store.create(Path(FIRST), plan.recipe)
         with progress_of(plan.episodes(), quiet=False) as progress:
             run_plan(plan, store, default_workers(), progress)
         summary, _ = write_report(store, charts=False)
@@ -106,7 +125,9 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
     text = baseline_text(baseline_of(store))
     store.close()
     counts = summary["run"]
-    click.echo(f"played {counts['episodes']} episodes: {FOLDER}/index.html")
+    (row,) = at_level(summary, "all")
+    right = f"{rate(row['correct'])} scenarios correct"
+    click.echo(f"played {counts['episodes']} episodes, {right}: {FIRST}/index.html")
     if not counts["gateable"]:
         raise UsageProblem(
             f"{counts['void']} of {counts['episodes']} episodes are void: no baseline of that", hint=None

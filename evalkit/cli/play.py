@@ -12,6 +12,8 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.strategies.library import find_strategy
+from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from evalkit.reports.transcript import Recorder
@@ -44,6 +46,14 @@ KEYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "e": ("say nothing", ("says nothing",)),
 }
 _OTHER = {"m": "all moves by number", "u": "take back", "s": "save", "q": "quit"}
+
+#: What the truth of a world is, as a player reads it.
+_TRUTHS = {
+    "complete": "the work is complete",
+    "reachable": "it can still be finished",
+    "spoiled": "spoiled: it cannot be finished any more",
+    "stuck": "it could never be finished",
+}
 
 
 @click.command()
@@ -85,6 +95,14 @@ def command(strategy: str, items: int, checks: Any, save: Path) -> None:
     _Table(game, recorders, save, strategy).sit()
 
 
+def _about(strategy: Strategy) -> str:
+    """A preset in its own words; another strategy by its condition."""
+    preset = PRESETS.get(strategy.name)
+    if preset is None or preset.strategy != strategy:
+        return repr(strategy.done_when)
+    return preset.origin
+
+
 class _Table:
     """A game on a terminal, or read from a pipe."""
 
@@ -100,7 +118,7 @@ class _Table:
         """Play until the reader leaves."""
         game = self.game
         click.echo(
-            f"You are the model. {game.strategy.name} decides when you are done: {game.strategy.done_when!r}"
+            f"You are the model. {game.strategy.name} decides when you are done: {_about(game.strategy)}"
         )
         click.echo(f"The world has the items {', '.join(game.ground.task.vocabulary)}, all open.")
         self._show_keys()
@@ -158,7 +176,7 @@ class _Table:
         self.shown = len(steps)
         position = self.game.position
         left = f"open: {', '.join(position.open)}" if position.open else "nothing is open"
-        click.echo(f"world: {position.settled} of {items} settled, {left}; truth: {position.truth}")
+        click.echo(f"world: {position.settled} of {items} settled, {left}; {_TRUTHS[position.truth]}")
         if position.episode is None:
             click.echo(f"prove: {self._knowledge()}")
             return

@@ -80,7 +80,7 @@ from evalkit.wire.answers import TITLES
 @click.option(
     "--dialect",
     type=click.Choice(["anthropic", "responses", "chat"]),
-    help="Take the scripted model over the wire.",
+    help="Serve the scripted model over HTTP, in the form of this API.",
 )
 @click.option("--stream", "streamed", is_flag=True, help="Ask for streamed answers.")
 @click.option("--record", type=click.Path(file_okay=False), help="Keep the exchanges in this folder.")

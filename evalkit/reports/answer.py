@@ -18,7 +18,7 @@ from evalkit.reports.figures import (
     label,
     levels,
     number,
-    p_value,
+    p_said,
     rate,
 )
 from evalkit.reports.spending import spending_lines
@@ -235,11 +235,7 @@ def _tested(lead: Row) -> str:
     if lead["p"] is None:
         return "no difference found" if lead["note"].startswith("no scenario differs") else str(lead["note"])
     p = lead["p_holm"] if lead["p_holm"] is not None else lead["p"]
-    said = p_value(p)
-    said = f"p {said}" if said.startswith("<") else f"p = {said}"
-    if p > _ALPHA:
-        return f"no difference found (sign-flip, {said})"
-    return f"a difference (sign-flip, {said})"
+    return f"{'no difference found' if p > _ALPHA else 'a difference'} ({p_said(p)})"
 
 
 def _of_preset(rows: list[Row], what: str) -> str:
@@ -312,8 +308,8 @@ def caveats(summary: Row) -> list[str]:
             "population. Seeds, where they matter, are averaged within a scenario."
         ]
     said.append(
-        "Levels of checks are never pooled here: with full checks a strategy may run the oracle's own, so "
-        "that level is an upper bound."
+        "Levels of checks are never pooled here: with full checks a strategy may run the very checks that "
+        "say what is true, so that level is an upper bound."
     )
     if run["model"] == "scripted":
         said.append(

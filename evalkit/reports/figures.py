@@ -29,7 +29,7 @@ LEVELS = {
     "none": "No checks",
 }
 LEVEL_MEANINGS = {
-    "full": "a strategy may run the oracle's own checks: an upper bound",
+    "full": "a strategy may run the very checks that say what is true: an upper bound",
     "weak": "the checks see a part of the work",
     "none": "nothing mechanical to ask",
 }
@@ -85,6 +85,12 @@ def dollars(value: float | None) -> str:
 def p_value(value: float | None) -> str:
     """A p-value as it is printed; a dash where none is given."""
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def p_said(value: float) -> str:
+    """A p-value in a sentence: ``p < 0.001``, ``p = 0.048``."""
+    said = p_value(value)
+    return f"p {said}" if said.startswith("<") else f"p = {said}"
 
 
 def points(value: float | None) -> str:

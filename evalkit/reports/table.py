@@ -113,7 +113,8 @@ def end_lines(summary: Row, folder: str, notes: Sequence[str]) -> Iterator[str]:
     model = "scripted model" if run["model"] == "scripted" else run["model"]
     scenarios = f"{run['scenarios']} scenarios" if run["sampled"] else f"{run['scenarios']} written scenarios"
     said = f"{scenarios}, {run['episodes']:,} episodes, {run['void']} void ({model})"
-    yield said if run["sampled"] else f"{said}; k of n scenarios, no estimate of a population"
+    written = "counts of scenarios, no estimate of how often a live model does this"
+    yield said if run["sampled"] else f"{said}; {written}"
     if "spending" in summary:
         yield from spending_lines(summary["spending"])
     skipped = len(run["not_expressible"])

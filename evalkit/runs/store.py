@@ -6,6 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -63,7 +64,8 @@ class Store:
         """A new run folder. RunError if there is a run in it already or it cannot be written."""
         file = folder / FILE
         if file.exists() and not _is_empty(file):
-            raise RunError(f"{folder}: holds a run already; --resume it or choose another --out")
+            free = next(name for number in count(2) if not (name := Path(f"{folder}-{number}")).exists())
+            raise RunError(f"{folder}: holds a run already; --resume it, or choose another: --out {free}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             base = _connect(file)

@@ -55,7 +55,7 @@ PRESETS: dict[str, Preset] = dict(
     (
         _preset(
             "silence",
-            "The one-line loop of both briefs: no tool call, so return.",
+            "The one-line loop: no tool call, so return.",
             "Nothing.",
             "Anything: a report, a pause, a cut-off turn and a refusal all read as done.",
             _SILENCE,
@@ -104,7 +104,7 @@ PRESETS: dict[str, Preset] = dict(
         ),
         _preset(
             "validated_finish",
-            "The early-stops brief: the finish call is held against the known items.",
+            "A finish tool whose call is held against the known items.",
             "A finish tool, and a tool result that lists the items.",
             "Items reported completed that were never done.",
             Strategy(done_when=c.finish(validate=True)),
@@ -181,7 +181,7 @@ PRESETS: dict[str, Preset] = dict(
         ),
         _preset(
             "gate",
-            "The signals brief's full harness: checks, evidence and checklist, three nudges, then a person.",
+            "All of it together: checks, evidence and checklist, three nudges, then a person.",
             "A checklist tool, a list of the items, a record of results by item, a second model; checks.",
             "Without checks: a tool that reports success without effect.",
             Strategy(

@@ -111,7 +111,7 @@ def test_it_opens_from_disk_with_the_answer_first(opened: Browser) -> None:
     first = opened.run("document.querySelector('main > section').id")
     assert first == "answer"
     assert opened.run("document.querySelectorAll('.answers article').length") >= 1
-    assert opened.run("document.querySelectorAll('svg.chart').length") == len(CHARTS)
+    assert opened.run("document.querySelectorAll('svg.chart:not(.narrow)').length") == len(CHARTS)
 
 
 def test_filters(opened: Browser) -> None:
@@ -416,6 +416,19 @@ def test_no_width_scrolls_sideways(opened: Browser, width: int) -> None:
     box = opened.run("(r => [r.left, r.right])(document.querySelector('#episode').getBoundingClientRect())")
     assert 0 <= box[0] <= box[1] <= width
     assert opened.run("(b => b.scrollWidth - b.clientWidth)(document.querySelector('.body'))") <= 1
+
+
+def test_on_a_phone_charts_and_tables_are_whole(opened: Browser) -> None:
+    opened.size(390, 844, mobile=True)
+    opened.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    shown = "[...document.querySelectorAll('.scroll')].filter((e) => e.offsetParent)"
+    assert opened.run(f"{shown}.length") > 5
+    wider = f"{shown}.filter((e) => e.scrollWidth > e.clientWidth + 1)"
+    assert opened.run(f"{wider}.map((e) => e.getAttribute('aria-label'))") == []
+    shares = opened.run(
+        "document.querySelector('svg.narrow[aria-label^=\"How runs\"] text').getBoundingClientRect().height"
+    )
+    assert shares > 9
 
 
 def _contrast(browser: Browser, selector: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import log10
 from typing import TYPE_CHECKING, TypeAlias
 
-from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, TITLE, fixed, inches
+from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, TITLE, WIDE, fixed, inches
 from evalkit.reports.figures import Row, label
 
 if TYPE_CHECKING:
@@ -17,8 +17,10 @@ Point: TypeAlias = tuple[float, float]
 #: Left, bottom, right, top, in points.
 Box: TypeAlias = tuple[float, float, float, float]
 
-_WIDTH, _HEIGHT = 10.5, 6.4
-_LEFT, _BOTTOM, _RIGHT, _TOP = 0.075, 0.105, 0.985, 0.92
+#: Inches that the chart is high, and that are left beside its axes: left, bottom, right, top.
+_HEIGHT, _LEFT, _BOTTOM, _RIGHT, _TOP = 6.4, 0.79, 0.67, 0.16, 0.51
+#: Inches below a narrow chart for its legend: within it there is no room.
+_LEGEND = 0.6
 _SIZE = 9.5
 #: Half of what a marker takes, in points.
 _MARK = 5.0
@@ -33,7 +35,7 @@ def pareto(points: list[Point]) -> list[Point]:
     return line
 
 
-def cost_chart(rows: list[Row], title: str) -> Figure:
+def cost_chart(rows: list[Row], title: str, width: float = WIDE) -> Figure:
     """Tokens per episode against scenarios that are correct. Points that are the same share a label."""
     shared: dict[Point, list[str]] = {}
     for row in rows:
@@ -41,32 +43,37 @@ def cost_chart(rows: list[Row], title: str) -> Figure:
         shared.setdefault(point, []).append(label(row))
     points = sorted(shared, key=lambda point: (-point[1], point[0]))
     best = pareto(points)
-    figure, axes = fixed(_WIDTH, _HEIGHT, (_LEFT, _BOTTOM, _RIGHT - _LEFT, _TOP - _BOTTOM))
-    low, high = _span([cost for cost, _ in points], 1.25)
+    below = 0.0 if width == WIDE else _LEGEND
+    high, wide = _HEIGHT - _BOTTOM - _TOP, width - _LEFT - _RIGHT
+    whole = _HEIGHT + below
+    place = _LEFT / width, (_BOTTOM + below) / whole, wide / width, high / whole
+    figure, axes = fixed(width, whole, place)
+    across, up = 72 * wide, 72 * high
+    low, most = _span([cost for cost, _ in points], 1.5 if below else 1.25)
     bottom = max(-3.0, min(value for _, value in points) - 8)
     top = 104.0
     axes.set_xscale("log")
-    axes.set_xlim(low, high)
+    axes.set_xlim(low, most)
     axes.set_ylim(bottom, top)
-    _draw_points(axes, points, best, high)
-    across, up = _WIDTH * 72 * (_RIGHT - _LEFT), _HEIGHT * 72 * (_TOP - _BOTTOM)
+    _draw_points(axes, points, best, most)
     at = {
         (cost, value): (
-            across * log10(cost / low) / log10(high / low),
+            across * log10(cost / low) / log10(most / low),
             up * (value - bottom) / (top - bottom),
         )
         for cost, value in points
     }
     words = {point: _joined(names) for point, names in shared.items()}
     # The legend keeps its corner free of names, and names keep off the line.
-    taken: list[Box] = [(across - 240, 0.0, across, 46.0), *_strokes([at[point] for point in best], across)]
+    taken: list[Box] = [] if below else [(across - 240, 0.0, across, 46.0)]
+    taken += _strokes([at[point] for point in best], across)
     taken += [(x - _MARK, y - _MARK, x + _MARK, y + _MARK) for x, y in at.values()]
     for point in points:
         x, y = at[point]
         box = place_label((x, y), 72 * inches([words[point]], _SIZE), _SIZE * 1.3, taken, (across, up))
         taken.append(box)
         _name(axes, words[point], point, (x, y), box, bold=point in best)
-    ticks = _ticks(low, high)
+    ticks = _ticks(low, most)
     axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks])
     axes.minorticks_off()
     axes.grid(axis="y")
@@ -74,7 +81,10 @@ def cost_chart(rows: list[Row], title: str) -> Figure:
     axes.set_xlabel("tokens per episode, mean (log scale)")
     axes.set_ylabel("correct, % of scenarios")
     axes.set_title(title, gid=TITLE)
-    axes.legend(loc="lower right", fontsize=10)
+    if below:
+        axes.legend(loc="upper left", bbox_to_anchor=(0, -_BOTTOM / high), borderaxespad=0, fontsize=10)
+    else:
+        axes.legend(loc="lower right", fontsize=10)
     return figure
 
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -16,7 +17,7 @@ from evalkit.reports.charts.cost import cost_chart
 from evalkit.reports.charts.forest import forest_chart
 from evalkit.reports.charts.heat import heat_chart
 from evalkit.reports.charts.outcomes import outcomes_chart
-from evalkit.reports.charts.style import INK, PAGE, RC, TITLE
+from evalkit.reports.charts.style import INK, NARROW, PAGE, RC, TITLE
 from evalkit.reports.charts.sweep import sweep_chart
 from evalkit.reports.charts.turns import turns_chart
 from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, label, levels, overall
@@ -36,12 +37,20 @@ _TITLE_LINE = 22
 
 
 class Chart(msgspec.Struct, frozen=True):
-    """A chart as it stands in a page; ``name`` is also its files', which are of these ``kinds``."""
+    """A chart as it stands in a page; ``name`` is also its files', which are of these ``kinds``.
+
+    ``narrow`` is the same drawn for a phone, empty where the one is narrow enough for both.
+    """
 
     name: str
     title: str
     svg: str
     kinds: tuple[str, ...] = KINDS[:1]
+    narrow: str = ""
+
+
+#: A title, what draws a chart, and what draws it for a phone.
+_Drawn: TypeAlias = "tuple[str, Callable[[], Figure], Callable[[], Figure] | None]"
 
 
 class ChartsMissing(RuntimeError):
@@ -73,15 +82,24 @@ def _draw(summary: Row, name: str, folder: Path, kinds: tuple[str, ...] = KINDS[
     import matplotlib
 
     with matplotlib.rc_context(RC):
-        title, draw = _wanted(summary)[name]
-        figure = draw()
-        # The layout is found once: it is most of the work.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        figure.set_facecolor("white")
-        _write(figure, folder / name, kinds)
-    svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
-    return Chart(name, title, _for_page(svg, name, title), kinds)
+        title, draw, slim = _wanted(summary)[name]
+        _write(_laid_out(draw()), folder / name, kinds)
+        svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
+        if slim is None:
+            return Chart(name, title, _for_page(svg, name, title), kinds)
+        with TemporaryDirectory() as scratch:
+            _write(_laid_out(slim()), Path(scratch) / name, KINDS[:1])
+            narrow = (Path(scratch) / f"{name}.svg").read_text(encoding="utf-8")
+    page = _for_page(svg, name, title, " wide")
+    return Chart(name, title, page, kinds, _for_page(narrow, f"{name}-narrow", title, " narrow"))
+
+
+def _laid_out(figure: Figure) -> Figure:
+    """The figure with its layout found, once: it is most of the work."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    figure.set_facecolor("white")
+    return figure
 
 
 def _write(figure: Figure, place: Path, kinds: tuple[str, ...]) -> None:
@@ -121,39 +139,41 @@ def _metadata(kind: str) -> dict[str, str | None]:
     return dates[kind]
 
 
-def _wanted(summary: Row) -> dict[str, tuple[str, Callable[[], Figure]]]:
+def _wanted(summary: Row) -> dict[str, _Drawn]:
+    """By name: its title, what draws it, and what draws it for a phone."""
     rows = overall(summary)
-    wanted: dict[str, tuple[str, Callable[[], Figure]]] = {}
+    wanted: dict[str, _Drawn] = {}
     if not rows:
         return wanted
 
-    def add(name: str, title: str, draw: Callable[[], Figure]) -> None:
-        wanted[name] = (title, draw)
+    def add(name: str, title: str, draw: Callable[..., Figure], *, slims: bool = True) -> None:
+        wanted[name] = (title, draw, partial(draw, width=NARROW) if slims else None)
 
     for level in levels(summary):
         mine = at_level(summary, level)
         about = LEVELS[level].lower()
         number = max(row["scenarios"] for row in mine)
         title = f"How runs ended, and what was true of the work: {about}, {number} scenarios"
-        add(f"outcomes-{level}", title, lambda mine=mine, title=title: outcomes_chart(mine, title))  # type: ignore[misc]
+        add(f"outcomes-{level}", title, partial(outcomes_chart, mine, title))
         title = f"Reliability against cost: {about}"
-        add(f"cost-{level}", title, lambda mine=mine, title=title: cost_chart(mine, title))  # type: ignore[misc]
+        add(f"cost-{level}", title, partial(cost_chart, mine, title))
         pairs = [pair for pair in summary["pairs"] if pair["checks"] == level]
         if pairs:
             title = f"Correct, paired by scenario, against {pairs[0]['baseline']}: {about}"
-            add(f"forest-{level}", title, lambda pairs=pairs, title=title: forest_chart(pairs, title))  # type: ignore[misc]
+            add(f"forest-{level}", title, partial(forest_chart, pairs, title))
     for rate, words in RATE_NAMES.items():
         title = f"{words.capitalize()}, scenarios by family"
-        add(f"heat-{rate.replace('_', '-')}", title, lambda rate=rate: heat_chart(summary, rows, rate))  # type: ignore[misc]
+        add(f"heat-{rate.replace('_', '-')}", title, partial(heat_chart, summary, rows, rate), slims=False)
     order = [label(row) for row in rows]
-    add("turns", "Turns to the end", lambda: turns_chart(summary["turns"], order))
+    add("turns", "Turns to the end", partial(turns_chart, summary["turns"], order))
     swept = sweeps(summary)
     if swept:
-        add("sweep", "Correct, if the verifier errs", lambda: sweep_chart(swept, overall(summary)))
+        title = "Correct, if the verifier errs"
+        add("sweep", title, partial(sweep_chart, swept, overall(summary)), slims=False)
     return wanted
 
 
-def _for_page(svg: str, name: str, title: str) -> str:
+def _for_page(svg: str, name: str, title: str, kind: str = "") -> str:
     """The chart without ground and title, in the reader's colour of text, with ids of its own."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(rf'<g id="{TITLE}">.*?</g>', "", svg, count=1, flags=re.DOTALL)
@@ -170,9 +190,11 @@ def _for_page(svg: str, name: str, title: str) -> str:
     svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"\d+\.\d{3,}", _rounded, tag[0]), svg)
     svg = re.sub(r' (?:width|height)="[\d.]+pt"', "", svg, count=2)
     width = re.search(r'viewBox="0 [\d.]+ ([\d.]+)', svg)
-    most = round(1.5 * float(width[1])) if width else 1000
-    style = f"font-family: {_FAMILY}; max-width: {most}px; min-width: {min(620, most)}px"
-    label = f'<svg role="img" aria-label="{_attribute(title)}" class="chart" style="{style}"'
+    points = float(width[1]) if width else 660.0
+    # Smaller its words cannot be read; a page scrolls it then.
+    least = 0 if kind else min(620, round(0.62 * points))
+    style = f"font-family: {_FAMILY}; max-width: {round(1.5 * points)}px; min-width: {least}px"
+    label = f'<svg role="img" aria-label="{_attribute(title)}" class="chart{kind}" style="{style}"'
     return re.sub(r"\s*\n\s*", "\n", svg.replace("<svg", label, 1))
 
 

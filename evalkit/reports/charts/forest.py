@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING
 
-from evalkit.reports.charts.style import BLUE, GREY, HEADED, INK, ORANGE, TITLE, beside, inches, one
-from evalkit.reports.figures import Row, label, p_value
+from evalkit.reports.charts.style import (
+    BLUE,
+    GREY,
+    HEADED,
+    INK,
+    ORANGE,
+    TITLE,
+    WIDE,
+    beside,
+    inches,
+    one,
+    slim,
+)
+from evalkit.reports.figures import Row, label, p_said
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def forest_chart(pairs: list[Row], title: str) -> Figure:
+def forest_chart(pairs: list[Row], title: str, width: float = WIDE) -> Figure:
     """A point for the difference, a line for what the sign-flip test does not reject at 5 %.
 
     Blue and round: better after Holm; orange and square: worse; grey: not told apart, or counts only.
@@ -20,8 +33,12 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
     counted = [f"+{pair['better']} −{pair['worse']} of {pair['scenarios']}" for pair in pairs]
     tested = [_tested(pair) for pair in pairs]
     first = inches([*counted, "scenarios"], 9.5)
-    margin = first + inches([*tested, "sign-flip, Holm"], 9.5) + 0.3
-    figure, axes = one(10.5, 1.9 + 0.34 * len(pairs), margin=margin)
+    margin = first + inches([*tested, "p, Holm"], 9.5) + 0.3
+    names = [label(pair) for pair in pairs]
+    if width == WIDE:
+        figure, axes = one(width, 1.9 + 0.34 * len(pairs), margin=margin)
+    else:
+        figure, axes = slim(names, 0.34, below=1.35, margin=margin)
     lowest = min([0.0, *(100 * float(pair["difference"]) for pair in pairs)])
     for y, pair in enumerate(pairs):
         sure = pair["p_holm"] is not None and pair["p_holm"] <= 0.05
@@ -39,20 +56,24 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
             markeredgecolor="#ffffff",
             zorder=3,
         )
-    for column, (head, lines) in enumerate((("scenarios", counted), ("sign-flip, Holm", tested))):
+    for column, (head, lines) in enumerate((("scenarios", counted), ("p, Holm", tested))):
         beside(axes, head, lines, 8 + column * (first * 72 + 6), 9.5)
     axes.axvline(0, color=INK, linewidth=1)
-    axes.set_yticks(range(len(pairs)), [label(pair) for pair in pairs])
+    axes.set_yticks(range(len(pairs)), names)
     axes.set_ylim(len(pairs) - 0.4, -0.7)
     axes.set_xlim(max(-103.0, lowest - 6), 103)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel(
-        f"correct, difference from {pairs[0]['baseline']} in percentage points\n"
-        "(line: what the test does not reject at 5 %, before Holm; colour: after Holm)"
+    said = (
+        f"correct, difference from {pairs[0]['baseline']} in percentage points",
+        "(line: what the test does not reject at 5 %, before Holm; colour: after Holm)",
     )
+    if width == WIDE:
+        axes.set_xlabel("\n".join(said))
+    else:
+        figure.supxlabel("\n".join(fill(line, 46) for line in said), fontsize=10)
     axes.set_title(title, pad=HEADED, gid=TITLE)
     return figure
 
@@ -60,4 +81,4 @@ def forest_chart(pairs: list[Row], title: str) -> Figure:
 def _tested(pair: Row) -> str:
     if pair["p"] is None:
         return "counts only" if "counts" in pair["note"] else str(pair["note"])
-    return f"p {p_value(pair['p_holm'])}"
+    return p_said(pair["p_holm"])

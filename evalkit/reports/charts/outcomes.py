@@ -13,11 +13,13 @@ from evalkit.reports.charts.style import (
     RED,
     SKY,
     TITLE,
+    WIDE,
     YELLOW,
     beside,
     inches,
     one,
     readable_on,
+    slim,
 )
 from evalkit.reports.figures import Row, count, label
 
@@ -51,11 +53,15 @@ def group_of(outcome: str) -> str:
     return "not done, could not be" if truth == "stuck" else "stopped early, said so"
 
 
-def outcomes_chart(rows: list[Row], title: str) -> Figure:
+def outcomes_chart(rows: list[Row], title: str, width: float = WIDE) -> Figure:
     """Stacked bars, best strategy on top. What counted as correct is underlined and added up on the right."""
     counted = [f"{count(row['correct']['scenario_count'])} of {row['scenarios']}" for row in rows]
-    figure, axes = one(10.5, 1.9 + 0.36 * len(rows), margin=inches([*counted, "correct"], 10) + 0.25)
     names = [label(row) for row in rows]
+    margin = inches([*counted, "correct"], 10) + 0.25
+    if width == WIDE:
+        figure, axes = one(width, 1.9 + 0.36 * len(rows), margin=margin)
+    else:
+        figure, axes = slim(names, 0.36, below=1.5, margin=margin)
     left = [0.0] * len(rows)
     for group, (colour, hatch) in GROUPS.items():
         shares = [_share(row, row["scenario_outcomes"], group) for row in rows]
@@ -74,7 +80,7 @@ def outcomes_chart(rows: list[Row], title: str) -> Figure:
         )
         for y, (bar, share) in enumerate(zip(bars, shares, strict=True)):
             _underline(axes, y, bar.get_x(), _share(rows[y], rows[y]["correct_outcomes"], group))
-            if share >= 4.5:
+            if share >= 4.5 * WIDE / width:
                 axes.text(
                     bar.get_x() + share / 2,
                     bar.get_y() + bar.get_height() / 2,
@@ -94,7 +100,10 @@ def outcomes_chart(rows: list[Row], title: str) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.plot([], [], color=INK, linewidth=3, label="counted as correct")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=10)
+    if width == WIDE:
+        figure.legend(loc="outside lower center", ncols=4, fontsize=10)
+    else:
+        figure.legend(loc="lower center", ncols=2, fontsize=10)
     return figure
 
 

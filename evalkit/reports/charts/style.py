@@ -17,6 +17,9 @@ INK = "#1f2328"
 #: Before the name of a place in the page, in the links of a chart's own file.
 PAGE = "../index.html#"
 
+#: Inches: a chart on a screen and on paper, and the same on a phone, where its words are as large.
+WIDE, NARROW = 10.5, 5.0
+
 #: Points between a title and axes that have columns with heads beside them.
 HEADED = 26
 
@@ -66,6 +69,16 @@ def fixed(width: float, height: float, place: tuple[float, float, float, float])
 
     figure = Figure(figsize=(width, height))
     return figure, figure.add_axes(place)
+
+
+def slim(names: list[str], row: float, *, below: float, margin: float = 0.15) -> tuple[Figure, Axes]:
+    """As :func:`one`, for a phone: ``row`` inches for each name, and ``below`` of them free at the foot."""
+    above, left = 0.65, inches(names, 11) + 0.12
+    rows = row * max(len(names), 2)
+    height = above + rows + below
+    # Where the words leave less than an inch it is drawn wider, and shown smaller.
+    width = max(NARROW, left + 1 + margin)
+    return fixed(width, height, (left / width, below / height, 1 - (left + margin) / width, rows / height))
 
 
 def inches(words: list[str], size: float) -> float:

@@ -140,9 +140,11 @@
   const rowOf = (one, place) => el("tr", {},
     el("th", { scope: "row" },
       el("button", { type: "button", class: "link", "data-place": place, onclick: () => openCase(one) }, one.name)),
-    el("td", {}, data.contenders[one.contender]), el("td", {}, one.family.replaceAll("_", " ")), el("td", {}, one.checks),
-    el("td", {}, one.outcome), el("td", {}, flagsOf(one.flags).join(", ")),
-    el("td", { class: "number" }, String(one.turns)), el("td", { class: "number" }, number(one.episodes)));
+    cellOf("strategy", data.contenders[one.contender]), cellOf("family", one.family.replaceAll("_", " ")),
+    cellOf("checks", one.checks), cellOf("outcome", one.outcome), cellOf("faults", flagsOf(one.flags).join(", ")),
+    cellOf("turns", String(one.turns), "number"), cellOf("episodes", number(one.episodes), "number"));
+  // On a phone there is no head above: each cell has its own.
+  const cellOf = (head, words, kind = "") => el("td", { class: kind, "data-head": head }, words);
 
   // Scenes: in the page, or in files beside it
 
