@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
+from evalkit.models.compactor import Means, means
 from evalkit.wire.answers import Dialect
 from evalkit.wire.side import Side
 
@@ -106,13 +107,20 @@ class Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``user``: the moments at which it takes the user's words: after an ending (``ended``), or while it works.
     ``crash``: it can be killed and started again in the same folder, and goes on. ``approve``: it lays gated
     calls before a person, by a ``callback`` or by ``returns``, with ``waiting`` where an ending would stand;
-    ``decide``: it takes the decisions about a turn each by itself, or only ``all`` together.
+    ``decide``: it takes the decisions about a turn each by itself, or only ``all`` together. ``compact``: it
+    compacts its conversation, by ``usage:N``, ``length:N``, ``error`` or ``endpoint``.
     """
 
     user: tuple[Moment, ...] = ()
     crash: bool = False
     approve: Literal["callback", "returns"] | None = None
     decide: Literal["each", "all"] = "each"
+    compact: str | None = None
+
+    @property
+    def compacts_by(self) -> Means | None:
+        """By what it comes to compact its conversation."""
+        return None if self.compact is None else means(self.compact)
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -250,6 +258,11 @@ def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
         _check_service(manifest, place)
     elif not manifest.run:
         raise ManifestError(f"{place}: run: is empty; expected a command, as ['{{python}}', 'agent.py']")
+    if manifest.events.compact is not None:
+        try:
+            means(manifest.events.compact)
+        except ValueError as error:
+            raise ManifestError(f"{place}: events.compact: {error}") from None
     if manifest.time_limit_s <= 0:
         raise ManifestError(f"{place}: time_limit_s: must be above 0, got {manifest.time_limit_s:g}")
     for name in (manifest.name, *manifest.variants):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -25,9 +25,10 @@ from evalkit.core.events import (
 from evalkit.core.keys import with_key
 from evalkit.core.prices import over_budget
 from evalkit.core.requests import Delivered, Request, Result, Stimulus, stimulus
-from evalkit.core.tasks import FINISH_TOOL, Limits, Offered, Task
+from evalkit.core.tasks import FINISH_TOOL, Limits, Offered, Task, occurs_whole
 from evalkit.core.traces import Trace
 from evalkit.core.turns import Call, Turn, count_tokens, make_turn, parse_arguments
+from evalkit.models.compactor import WINDOW_FULL, Compactor
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, Emission, freshen
 from evalkit.scenarios.moves import ApproveSpec, CompactSpec, CrashSpec, Reply
 from evalkit.scenarios.player import Player, PlayerState
@@ -145,17 +146,20 @@ class Stage:
         "_history",
         "_idle",
         "_late",
+        "_looked",
         "_met",
         "_passed",
         "_prompt_tokens",
         "_sayable",
         "_serial",
         "_shown",
+        "_told",
         "_waiting",
         "asks_person",
         "begun",
         "cap",
         "careful",
+        "compactor",
         "crash_delivered",
         "crash_wait",
         "crashes",
@@ -222,8 +226,13 @@ class Stage:
         self._children: tuple[Child, ...] = ()
         self._helping: Helping | None = None
         self._late: tuple[tuple[int, str, str], ...] = ()
-        #: Items that the conversation shows as done, where the script looks.
+        #: Items that the conversation shows as done, where the script looks, and those that the next request
+        #: as a whole shows, where somebody has looked; what tools answered when an item was done.
         self._shown = 0
+        self._looked: int | None = None
+        self._told: Mapping[str, int] = MappingProxyType({})
+        #: What makes a program compact its conversation; None where the driver is told of a compaction.
+        self.compactor: Compactor | None = None
         self._compacted = False
         #: Words that the user has and could not say yet, and whether the user has gone.
         self._waiting: tuple[Words, ...] = ()
@@ -291,15 +300,31 @@ class Stage:
         carried = self._carried(request)
         if player.unusual and player.shows:
             self._shown |= self._shows(request)
+            if self._looked is not None:
+                self._shown, self._looked = self._looked, None
         moved = None
         if not self._first and player.listens(self.state):
             moved = stimulus(previous, request, self._finish_tool, carried)
         self._first = False
         seed, shown = self.task.seed, self._shown
+        compactor = self.compactor
+        shorter = compactor is not None and request.shortened and not elsewhere
+        if compactor is not None and compactor.due:
+            if shorter:
+                self._compaction_landed(compactor)
+                shorter = False
+            if compactor.refuses:
+                return self._window_is_full(request, carried)
         self.state, emitted = player.advance(self.state, moved, seed, shown)
         crash_reply = False
         while emitted.event:
             self._meet()
+            if (
+                compactor is not None
+                and isinstance(emitted.happens, Compacts)
+                and compactor.meet(emitted.about)
+            ):
+                return self._window_is_full(request, carried)
             if emitted.happens is None and self.crashes:
                 self.crash_wait = emitted.about.wait
                 if emitted.about.at != "reply":
@@ -310,6 +335,8 @@ class Stage:
             if isinstance(emitted.happens, Approves) and not self.asks_person:
                 self.world.approve(emitted.happens.items)
             self.state, emitted = player.advance(self.state, None, seed, shown)
+        if compactor is not None and shorter:
+            self._compaction_landed(compactor)
         turn = emitted.turn
         self.path = emitted.path
         self.stall_s = emitted.stall_s
@@ -354,6 +381,22 @@ class Stage:
                 self._crash()
         return turn
 
+    def _compaction_landed(self, compactor: Compactor) -> None:
+        """A request shows that the program has compacted: what the model knows is what stands in it."""
+        summary = self.summaries[-1] if self.summaries else ""
+        if compactor.land():
+            self.happened = (*self.happened, (self.turns, Compacts(summary)))
+        if self.trace is not None:
+            self._forgotten = dict(self.trace.called)
+
+    def _window_is_full(self, request: Request, carried: int) -> Turn:
+        """The answer to a program that compacts when a request does not fit."""
+        previous, self.faulted = self.previous, True
+        self.previous = Delivered(previous.turn, request.limit, request.model, previous.number, carried)
+        if self.trace is not None:
+            self.trace.no_turn(WINDOW_FULL, "")
+        return WINDOW_FULL
+
     def _resolved_by(self, trace: Trace, request: Request) -> None:
         """What the harness made of the last turn is known: it asks with ``request``."""
         world = self.world
@@ -367,6 +410,8 @@ class Stage:
             self._waiting = tuple(words.after_turn() for words in self._waiting)
         if self.remembers and self.player.eventful:
             self._look_for_words()
+        if self.compactor is not None:
+            self.compactor.foresee(self._compactions_next())
         if self.crashes:
             self._crash_after = emitted.crash_after
             self._foresee_crash(turn)
@@ -467,6 +512,8 @@ class Stage:
         )
         self.ran = {}
         self._shown = 0
+        if self.compactor is not None:
+            self.compactor.look_away()
         self._first = number == 0
         for turn in forgotten if forgotten is not None else range(1, len(self._answered) + 1):
             self._forget(self._answered[turn - 1].actions)
@@ -492,14 +539,44 @@ class Stage:
             items |= self.task.items_of(shown_done(request.text, tuple(self.task.vocabulary)))
         return items
 
-    def _summary(self, spec: CompactSpec, request: Request, words: tuple[str, ...]) -> str:
-        """What the model says when it is asked to sum the conversation up."""
+    def look(self, calls: Iterable[tuple[Call, Result]], text: str, *, held: bool) -> None:
+        """Look through the next request as a whole for the items that it shows as done.
+
+        ``calls`` are those that it holds with their results, ``text`` are its words. ``held``: it goes on
+        from an answer, and holds only what it adds.
+        """
+        self._looked = self._showing(calls, text) | (self._shown if held else 0)
+
+    def sum_up(self, calls: Iterable[tuple[Call, Result]], text: str, words: tuple[str, ...]) -> str:
+        """What the model says when a program asks it to sum its conversation up: made from that request."""
+        spec = self.compactor.spec if self.compactor is not None else CompactSpec()
+        summary = self._summary(spec, self._showing(calls, text), words)
+        if summary:
+            self.summaries = (*self.summaries, summary)
+        return summary
+
+    def _showing(self, calls: Iterable[tuple[Call, Result]], text: str) -> int:
+        """The items that calls with their results, and words, show as done."""
+        items = self.task.items_of(shown_done(text, tuple(self.task.vocabulary)))
+        for call, result in calls:
+            tool = self.task.tools.get(call.tool)
+            if tool is not None and tool.does and not result.error:
+                arguments = parse_arguments(call.arguments) or {}
+                items |= self.task.items_of_call(tool, arguments, result.text, result.error)
+        if self._told:
+            # A history that was put into words still holds what the tools answered.
+            flat = " ".join(text.split())
+            for told, bits in self._told.items():
+                items |= bits if told in flat else 0
+        return items
+
+    def _summary(self, spec: CompactSpec, done: int, words: tuple[str, ...]) -> str:
+        """What the model says when it is asked to sum the conversation up, ``done`` being what it sees."""
         if spec.summary == "empty":
             return ""
         if spec.summary != "faithful":
             return spec.summary
         names = self.world.asked()
-        done = self._shown | self._shows(request)
         kept = [name for name in names if name not in spec.forgets]
         bits = self.world.vocabulary
         return summary_text(
@@ -579,7 +656,8 @@ class Stage:
             later: Words | None = None
             if isinstance(event, Compacts):
                 said_before = tuple(e.text for e in found if isinstance(e, UserWrites))
-                with_it = (*found, Compacts(self._summary(emitted.about, request, said_before)))
+                seen = self._shown | self._shows(request)
+                with_it = (*found, Compacts(self._summary(emitted.about, seen, said_before)))
             elif isinstance(event, UserWrites):
                 later = Words(event, emitted.about.when)
                 if gone:
@@ -665,6 +743,16 @@ class Stage:
         return words_ahead.event.text
 
     @property
+    def looks(self) -> bool:
+        """Whether what a request shows as done matters: to the model, or for a summary."""
+        return self.player.shows
+
+    @property
+    def reports(self) -> int:
+        """The input tokens that the next answer reports at least: they make a program compact."""
+        return self.compactor.reports if self.compactor is not None else 0
+
+    @property
     def owes_words(self) -> bool:
         """Whether the answer to the last request is to be held until the user's words were fetched."""
         return any(words.when == "in_turn" and words.due for words in self._waiting)
@@ -708,6 +796,16 @@ class Stage:
             return
         self.state = step[0]
         self._meet()
+
+    def _compactions_next(self) -> Iterator[CompactSpec]:
+        """The compactions that the script comes to with the next request, whatever that says."""
+        player, state = self.player, self.state
+        if not state.waits or player.listens(state):
+            return
+        while (step := player.upcoming(state, self.task.seed, self._shown)) is not None and step[1].event:
+            state, emitted = step
+            if isinstance(emitted.happens, Compacts):
+                yield emitted.about
 
     def _foresee_approval(self) -> None:
         """Decide about the calls of the turn just delivered, where a decision comes right after it."""
@@ -768,6 +866,8 @@ class Stage:
         else:
             text, error = self._perform(call.tool, arguments)
         result = self.ran[call.id] = Result(call.id, text, error)
+        if self.compactor is not None and not error:
+            self._tell(call, arguments, text)
         if self._crash_after is not None:
             self._crash_after -= 1
             if self._crash_after == 0:
@@ -775,6 +875,16 @@ class Stage:
                 del self.ran[call.id]
                 self._crash()
         return result
+
+    def _tell(self, call: Call, arguments: str, text: str) -> None:
+        """Keep what a tool answered when it did an item that the answer names."""
+        tool = self.task.tools.get(call.tool)
+        if tool is None or not tool.does:
+            return
+        items = self.task.items_of_call(tool, parse_arguments(arguments) or {}, text, False)
+        bits = self.task.vocabulary
+        if any(bits[name] & items and occurs_whole(name, text) for name in bits):
+            self._told = {**self._told, " ".join(text.split()): items}
 
     def _broken(self, turn: Turn | None, call: Call) -> Turn | None:
         """The turn that a call is of: what stands in an answer that broke off is cut off."""
@@ -1001,6 +1111,7 @@ class Stage:
             copy.ran.pop(self._helping.call, None)
         copy.trace = None
         copy.crashes = False
+        copy.compactor = None
         copy.remembers = False
         copy.limits = Limits()
         copy._forgotten = {}

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from evalkit.core.decisions import Ending
-from evalkit.core.events import Crashed, UserWrites
+from evalkit.core.events import Compacts, Crashed, UserWrites
 from evalkit.core.requests import Request
 from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, Task
 from evalkit.harnesses.command import CAP, CommandRunner, Runner, Why
@@ -22,6 +22,7 @@ from evalkit.harnesses.records import Kept, Observed, Wrong
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.harnesses.service import ServiceRunner
 from evalkit.models.approver import Approver
+from evalkit.models.compactor import Compactor, compactions
 from evalkit.models.scripted import NeverEnds, ToolFailed
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.moves import ApproveMove, CompactMove, CrashMove, UserMove
@@ -98,12 +99,27 @@ def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     lacking = lacks(scenario, harness.manifest.events)
     if lacking:
         return f"the harness has no notion of: {', '.join(lacking)}"
+    by = harness.manifest.events.compacts_by
+    if by is not None and by.kind == "length":
+        longest = _messages_by_then(scenario, harness)
+        if longest is not None and longest < by.number:
+            return f"it compacts at {by.number} messages, and the script has {longest} by then"
     if has_background(scenario) and not harness.manifest.background:
         return "the harness does not ask for background responses"
     offered = (harness.offers.offered,)
     return not_expressible(
         scenario, harness.dialect, streamed=harness.streamed, offered=offered, cut_is_empty=True
     )
+
+
+def _messages_by_then(scenario: Scenario, harness: Harness) -> int | None:
+    """How many messages the ideal harness's conversation has at the last compaction; None without one."""
+    if not any(compactions(scenario)):
+        return None
+    stage, _ = Arena(scenario, harness.offers.offered).ideal(0)
+    stage.world.close()
+    turns = [after for after, event in stage.happened if isinstance(event, Compacts)]
+    return 1 + 2 * turns[-1] if turns else None
 
 
 def lacks(scenario: Scenario, notions: Events) -> list[str]:
@@ -117,7 +133,7 @@ def lacks(scenario: Scenario, notions: Events) -> list[str]:
                 lacking["crash"] = None
             elif move.spec.at == "waiting":
                 lacking["crash (waiting)"] = None
-        elif isinstance(move, CompactMove):
+        elif isinstance(move, CompactMove) and notions.compact is None:
             lacking["compact"] = None
         elif isinstance(move, ApproveMove) and notions.approve is None:
             lacking["approve"] = None
@@ -185,6 +201,9 @@ class Trial:
         if contract.events.approve is not None:
             self.stage.asks_person = True
             self.stage.approver = Approver(self.stage, together=contract.events.decide == "all")
+        by = contract.events.compacts_by
+        if by is not None:
+            self.stage.compactor = Compactor(by, compactions(arena.scenario))
         self._landed = self._missed = 0
         self.told = variables(self.stage.task, contract, server.url(self._token))
 
@@ -261,6 +280,9 @@ class Trial:
             trace.found("forgotten_words", text)
         crashes = any(isinstance(move, CrashMove) for move in walk(self._arena.scenario.moves))
         trace.not_exercised = self._missed > 0 or (crashes and not self._landed)
+        compactor = self.stage.compactor
+        if compactor is not None and any(compactions(self._arena.scenario)) and not compactor.exercised:
+            trace.not_exercised = True
 
     def close(self) -> bool:
         """Let nothing more in; whether calls of the last turn were not run."""

@@ -61,7 +61,7 @@ class Memory(msgspec.Struct):
     ``request`` how the script saw it. ``base`` is where the last request began: at the answer ``base_id``, or
     at the beginning. ``fault`` says that the last answer was no turn, ``delivered`` that the last turn
     reached its client whole. ``prompt`` is what the conversation began with, ``summaries`` are those that the
-    model gave.
+    model gave, ``summed`` says that it gave one since the last turn.
     """
 
     turns: list[Held] = []
@@ -74,6 +74,7 @@ class Memory(msgspec.Struct):
     delivered: bool = True
     prompt: str = ""
     summaries: tuple[str, ...] = ()
+    summed: bool = False
 
     @property
     def sent(self) -> Sent | None:
@@ -202,6 +203,7 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
         tail = pieces[length:]
         held = incoming.continues == at.sent.id
         dropped = number == turns and bool(tail or memory.fault or not _holds(at.sent.turn))
+        dropped = dropped and not memory.summed
         if held or _goes_on(at.sent.wire, tail) or (dropped and _compacted(memory, plain, tail) is None):
             request = _request(at.sent, plain, tail, held=held)
             if number == turns:
@@ -211,6 +213,11 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
     compacted = _compacted(memory, plain, pieces)
     if compacted is not None:
         return Joined("compacted", compacted[0], point, tuple(compacted[1]), False, sent, turns)
+    if memory.summed:
+        # What it makes of a summary that cannot be recognised, an empty one, is its own matter.
+        history = sum(map(_tokens, pieces[1:]))
+        request = msgspec.structs.replace(plain, shortened=True, history=history)
+        return Joined("compacted", request, point, tuple(pieces), True, sent, turns)
     if number and length == len(pieces):
         # An earlier request, or the last one although its turn was delivered: the model decides anew.
         return _anew(memory, plain, start, pieces, point, memory.turns[number - 1].parent)

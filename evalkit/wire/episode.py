@@ -6,6 +6,7 @@ import hashlib
 import json
 import threading
 import time
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -14,7 +15,7 @@ import msgspec
 from evalkit.core.channels import is_own
 from evalkit.core.events import Crashed
 from evalkit.core.requests import Request, Result
-from evalkit.core.turns import Claim, Finish, Turn
+from evalkit.core.turns import Call, Claim, Finish, Text, Turn, make_turn
 from evalkit.wire.answers import Dialect, Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
 from evalkit.wire.conversation import (
@@ -30,14 +31,15 @@ from evalkit.wire.conversation import (
 from evalkit.wire.dialects import SPOKEN
 from evalkit.wire.expressible import is_fault, unsayable
 from evalkit.wire.faults import fault_reply
-from evalkit.wire.incoming import BadRequest, Incoming
+from evalkit.wire.incoming import BadRequest, Incoming, user_texts
 from evalkit.wire.invented import Spoken
 from evalkit.wire.openai_chat.answers import chunks
+from evalkit.wire.openai_responses.compaction import compacted
 from evalkit.wire.replies import Reply, json_reply, refusal, stream_reply
 from evalkit.wire.rules import judge, neutral, place_of, say_neutral
 from evalkit.wire.script import Script, call_for
 from evalkit.wire.seen import Seen
-from evalkit.wire.side import Side, count, reply, side_request
+from evalkit.wire.side import Side, asks_for_summary, count, reply, side_request
 from evalkit.wire.tool_names import ToolNames
 from evalkit.wire.words import Words
 
@@ -134,6 +136,8 @@ class Episode:
     def _answer(self, dialect: Dialect, raw: bytes, *, retried: bool, beside: bool) -> Reply:
         body = parse_body(raw)
         incoming = SPOKEN[dialect].read(body)
+        if asks_for_summary(incoming, self.sides):
+            return self._sum_up(dialect, body, incoming)
         kind = side_request(incoming, self.sides, has_tools=self._has_tools)
         if kind is not None and incoming.continues is None:
             self.seen.side[kind] += 1
@@ -148,6 +152,10 @@ class Episode:
                 joined, request=msgspec.structs.replace(joined.request, beside=True)
             )
         self.words.look(incoming.pieces, held=incoming.continues is not None)
+        if joined.kind == "compacted" and self.script.trace is not None:
+            for words in self.words.lost():
+                self.script.trace.lost_words += 1
+                self.script.trace.found("lost_words", words)
         last = joined.last.wire if joined.last is not None else None
         self._check_continued(dialect, incoming, joined)
         if self.script.trace is not None:
@@ -188,6 +196,9 @@ class Episode:
                     joined.request, shortened=True, again=False, lost=False, after=None
                 ),
             )
+        if self.script.looks:
+            words = "\n".join(self._told(incoming))
+            self.script.look(self._calls(incoming), words, held=incoming.continues is not None)
         turn, spent = self._turn(joined.request)
         polls = 0
         held = dialect == "responses" and incoming.background
@@ -205,7 +216,7 @@ class Episode:
             turn,
             self._next_id(dialect),
             incoming.model,
-            spent,
+            max(spent, self.script.reports),
             incoming.background,
             incoming.continues,
             incoming.limit,
@@ -252,7 +263,7 @@ class Episode:
         wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
         self._spoken.delivered(wire)
         memory.turns.append(Held(joined.point, Sent(turn, wire, out.id, ids), joined.parent))
-        memory.fault, memory.delivered = False, False
+        memory.fault, memory.delivered, memory.summed = False, False, False
         self._last = msgspec.structs.replace(out, turn=wire)
         said = f"turn {self.turns}: {', '.join(call.tool for call in turn.calls) or turn.stop}"
         how = {"new": "a new", "compacted": "a compacted", "back": "an earlier point of the"}.get(joined.kind)
@@ -282,8 +293,64 @@ class Episode:
             events = SPOKEN[dialect].events(out)
         return stream_reply(dialect, events, said=said, turn=self.turns)
 
+    # Compactions
+
+    def _calls(self, incoming: Incoming) -> Iterator[tuple[Call, Result]]:
+        """The calls in a request that it holds a result of, as the script made them."""
+        calls = {p.block.id: p.block for p in incoming.pieces if isinstance(p.block, Call)}
+        for held in self.memory.turns:
+            sent = zip(held.sent.wire.calls, held.sent.turn.calls, strict=True)
+            calls.update({wire.id: own for wire, own in sent})
+        for piece in incoming.pieces:
+            if isinstance(piece.block, Result) and piece.block.id in calls:
+                yield calls[piece.block.id], piece.block
+
+    def _told(self, incoming: Incoming) -> Iterator[str]:
+        """The words in a request that tell the model what was done: the user's, and summaries."""
+        for piece in incoming.pieces:
+            if isinstance(piece.block, Text):
+                text = piece.block.text
+                if piece.role == "user" or any(summary in text for summary in self.script.summaries):
+                    yield text
+
+    def _summary(self, incoming: Incoming) -> str:
+        """What the model says when it is asked for a summary with this request."""
+        texts = [p.block.text for p in incoming.pieces if isinstance(p.block, Text | Result)]
+        words = self.words.sum_up("\n".join(texts))
+        said = [piece.block.text for piece in incoming.pieces if isinstance(piece.block, Text)]
+        summary = self.script.sum_up(self._calls(incoming), "\n".join(said), words)
+        self.memory.summed = True
+        return summary
+
+    def _sum_up(self, dialect: Dialect, body: dict[str, Any], incoming: Incoming) -> Reply:
+        """Answer a request for a summary: it never moves the script on."""
+        self.seen.side["compaction"] += 1
+        summary = self._summary(incoming)
+        return self._beside(dialect, body, incoming, make_turn((Text(summary),), "end_turn"), "compaction")
+
+    def compact(self, raw: bytes) -> Reply:
+        """Answer ``POST /v1/responses/compact``: a conversation as one item that stands for it."""
+        self.seen.requests += 1
+        if self.failure is not None:
+            return refusal("responses", BadRequest("over", OVER))
+        if self.kill_at is not None:
+            return self._unanswered()
+        try:
+            incoming = SPOKEN["responses"].read(parse_body(raw))
+        except BadRequest as bad:
+            return refusal("responses", bad)
+        self.seen.side["compaction"] += 1
+        number = sum(self.seen.side.values())
+        name = f"resp_side_{number:06d}"
+        answer = compacted(self._summary(incoming), user_texts(incoming), name, count(incoming))
+        return json_reply(answer, said="side request: compaction")
+
     def _aside(self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, kind: str) -> Reply:
-        turn = reply(incoming)
+        return self._beside(dialect, body, incoming, reply(incoming), kind)
+
+    def _beside(
+        self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, turn: Turn, kind: str
+    ) -> Reply:
         self._spoken.delivered(turn)
         number = sum(self.seen.side.values())
         out = Outgoing(turn, f"{SPOKEN[dialect].answer}_side_{number:06d}", incoming.model, count(incoming))
@@ -449,6 +516,7 @@ class Episode:
     def died(self) -> None:
         """The harness is dead; what follows is another process."""
         self.kill_at = None
+        self.memory.summed = False
         self.resumed = True
         dead, self._dead = self._dead, threading.Event()
         self.script.killed()

@@ -72,14 +72,29 @@ def shape(rule: str, message: str, param: str) -> BadRequest:
     return BadRequest(rule, message, param=param)
 
 
-def user_text(incoming: Incoming) -> str:
-    """All that the user says in a request."""
-    said = [
+def user_texts(incoming: Incoming) -> list[str]:
+    """What the user says in a request, block by block."""
+    return [
         piece.block.text
         for piece in incoming.pieces
         if piece.role == "user" and isinstance(piece.block, Text)
     ]
-    return "\n".join(said)
+
+
+def user_text(incoming: Incoming) -> str:
+    """All that the user says in a request."""
+    return "\n".join(user_texts(incoming))
+
+
+def last_words(incoming: Incoming) -> str:
+    """What the user says in the last message of a request."""
+    pieces = [piece for piece in incoming.pieces if piece.role != "system"]
+    last = pieces[-1].at if pieces else 0
+    return "\n".join(
+        piece.block.text
+        for piece in pieces
+        if piece.at == last and piece.role == "user" and isinstance(piece.block, Text)
+    )
 
 
 def schema_in(value: Any, *path: str) -> Mapping[str, Any] | None:

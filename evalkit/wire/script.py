@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from evalkit.core.keys import KEY_ARGUMENT, takes_key
@@ -27,6 +27,20 @@ class Script(Protocol):
     summaries: tuple[str, ...]
     crash_wait: int
     crash_delivered: bool
+
+    @property
+    def reports(self) -> int:
+        """The input tokens that an answer reports at least."""
+
+    @property
+    def looks(self) -> bool:
+        """Whether what a request shows as done matters."""
+
+    def look(self, calls: Iterable[tuple[Call, Result]], text: str, *, held: bool) -> None:
+        """What the next request holds as a whole: calls with their results, and words."""
+
+    def sum_up(self, calls: Iterable[tuple[Call, Result]], text: str, words: tuple[str, ...]) -> str:
+        """The summary that a program asks for with such a request; ``words`` are the user's in it."""
 
     @property
     def crash_answered(self) -> bool:

@@ -231,6 +231,8 @@ def _route(
     if request.method == "POST":
         if dialect is not None:
             return episode.post(dialect, request.body, retried=_retried(request), beside=beside)
+        if path == "/v1/responses/compact":
+            return episode.compact(request.body)
         if path in _COUNTS:
             return episode.count_tokens(_COUNTS[path], request.body)
         if path.startswith(_RESPONSES) and path.endswith("/cancel"):

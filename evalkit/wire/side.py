@@ -5,14 +5,14 @@ They get a fixed reply and never move a script on.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from evalkit.core.turns import Finish, Text, Turn, count_tokens, make_turn
 from evalkit.scenarios.emissions import typed_output
 from evalkit.wire.answers import encode_json
-from evalkit.wire.incoming import Incoming, user_text
+from evalkit.wire.incoming import Incoming, last_words, user_text
 
 #: The fixed words of a reply.
 REPLY = "Noted."
@@ -23,11 +23,25 @@ SCHEMAS: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
 )
 
 
-class Side(msgspec.Struct, frozen=True):
-    """A rule of a harness's own: a request without tools whose instructions or words hold ``contains``."""
+class Side(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule of a harness's own: a request without tools whose instructions or words hold ``contains``.
+
+    ``kind``: what it is for. A ``compact`` request asks for a summary of the conversation. It may go on from
+    the conversation and offer tools: its last message, or its instructions, hold ``contains``.
+    """
 
     name: str
     contains: str
+    kind: Literal["plain", "compact"] = "plain"
+
+
+def asks_for_summary(incoming: Incoming, rules: tuple[Side, ...]) -> bool:
+    """Whether a request is one for a summary of the conversation."""
+    compact = [rule.contains for rule in rules if rule.kind == "compact"]
+    if not compact:
+        return False
+    said = incoming.system + "\n" + last_words(incoming)
+    return any(words in said for words in compact)
 
 
 def side_request(incoming: Incoming, rules: tuple[Side, ...], *, has_tools: bool) -> str | None:
@@ -41,6 +55,8 @@ def side_request(incoming: Incoming, rules: tuple[Side, ...], *, has_tools: bool
     if incoming.tools:
         return None
     for rule in rules:
+        if rule.kind == "compact":
+            continue
         if rule.contains in incoming.system or rule.contains in user_text(incoming):
             return rule.name
     if incoming.schema is not None:

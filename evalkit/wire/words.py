@@ -22,6 +22,8 @@ class _Said:
         self.folded = _folded(text)
         self.first = 0
         self.last = 0
+        #: How many requests there had been when a request for a summary held it; -1: none did.
+        self.summed = -1
 
 
 class Words:
@@ -61,6 +63,23 @@ class Words:
                 said.last = self._requests
         return tuple(new)
 
+    def sum_up(self, text: str) -> tuple[str, ...]:
+        """A summary is asked for with a request that holds ``text``; the messages that stand in it."""
+        body = _folded(text)
+        found = [said for said in self._said if said.folded in body]
+        for said in found:
+            said.first = said.first or max(self._requests, 1)
+            said.summed = self._requests
+        return tuple(said.text for said in found)
+
+    def lost(self) -> tuple[str, ...]:
+        """Messages that the compaction before the last request has lost.
+
+        They stood in the request before, and neither in the one for the summary nor in the last.
+        """
+        before = self._requests - 1
+        return tuple(said.text for said in self._said if said.last == before > 0 and said.summed < before)
+
     @property
     def undelivered(self) -> tuple[str, ...]:
         """Messages that stood in no request."""
@@ -68,5 +87,9 @@ class Words:
 
     @property
     def forgotten(self) -> tuple[str, ...]:
-        """Messages that stood in a request, and not in the last."""
-        return tuple(said.text for said in self._said if said.first > 0 and said.last < self._requests)
+        """Messages that stood in a request, and neither in the last nor in one for a summary since."""
+        return tuple(
+            said.text
+            for said in self._said
+            if said.first > 0 and said.last < self._requests and said.summed < max(said.last, 1)
+        )

@@ -4,37 +4,65 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalkit.harnesses.manifest import Harness, parse_manifest
 from tests.harnesses.episodes import played
 from tests.harnesses.test_approvals import MOORINGS, ONE_OF_EACH
-from tests.harnesses.test_whole_life import CRASH, LATER
+from tests.harnesses.test_compaction import SEALS
+from tests.harnesses.test_whole_life import CRASH, LATER, WORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "harnesses.md").read_text(encoding="utf-8")
 
 
+SIDE = [{"name": "summary", "kind": "compact", "contains": "Summarise what was done"}]
+#: The Node program does all of it.
+EVERYTHING = {"user": ["ended", "in_tool"], "crash": True, "approve": "callback", "compact": "usage:60000"}
+
+
 def documented(folder: Path, name: str, **events: object) -> Harness:
-    found = re.search(rf"```python\n# {re.escape(name)}\n(.*?)```", PAGE, re.S)
+    found = re.search(rf"```\w+\n(?:#|//) {re.escape(name)}\n(.*?)```", PAGE, re.S)
     assert found is not None
     (folder / name).write_text(found[1])
-    document = {"name": name[:-3], "summary": "", "run": ["{python}", name], "dialect": "anthropic"}
+    runs = "{python}" if name.endswith(".py") else "{node}"
+    document = {"name": "page", "summary": "", "run": [runs, name], "dialect": "anthropic", "side": SIDE}
     return Harness(parse_manifest({**document, "resident": True, "events": events}, "harness.toml"), folder)
 
 
-def test_it_takes_the_next_message(tmp_path: Path) -> None:
-    episode, _ = played(documented(tmp_path, "talks.py", user=["ended"]), 30.0, LATER)
+@pytest.mark.parametrize(("name", "events"), [("talks.py", {"user": ["ended"]}), ("all.mjs", EVERYTHING)])
+def test_it_takes_the_next_message(tmp_path: Path, name: str, events: dict[str, Any]) -> None:
+    episode, _ = played(documented(tmp_path, name, **events), 30.0, LATER)
     assert (episode.outcome, episode.correct, episode.undelivered_words) == ("done/complete", True, 0)
 
 
+@pytest.mark.parametrize(("name", "events"), [("keeps.py", {"crash": True}), ("all.mjs", EVERYTHING)])
 @pytest.mark.parametrize("moment", ["answered", "request"])
-def test_it_goes_on_after_a_kill(tmp_path: Path, moment: str) -> None:
-    episode, _ = played(documented(tmp_path, "keeps.py", crash=True), 30.0, CRASH.replace("MOMENT", moment))
+def test_it_goes_on_after_a_kill(tmp_path: Path, moment: str, name: str, events: dict[str, Any]) -> None:
+    text = CRASH.replace("MOMENT", moment)
+    episode, _ = played(documented(tmp_path, name, **events), 30.0, text)
     assert (episode.outcome, episode.correct, episode.not_exercised) == ("done/complete", True, False)
 
 
-def test_it_asks_a_person(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "events"), [("asks.py", {"approve": "callback"}), ("all.mjs", EVERYTHING)])
+def test_it_asks_a_person(tmp_path: Path, name: str, events: dict[str, Any]) -> None:
     text = MOORINGS.replace("APPROVE", ONE_OF_EACH)
-    episode, _ = played(documented(tmp_path, "asks.py", approve="callback"), 30.0, text)
+    episode, _ = played(documented(tmp_path, name, **events), 30.0, text)
     assert (episode.outcome, episode.correct, episode.unapproved_calls) == ("done/complete", True, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "events"), [("compacts.py", {"compact": "usage:60000"}), ("all.mjs", EVERYTHING)]
+)
+@pytest.mark.parametrize(("what", "twice"), [("true", 0), ("{forgets: [seal-ash]}", 1)])
+def test_it_compacts(tmp_path: Path, name: str, events: dict[str, Any], what: str, twice: int) -> None:
+    episode, _ = played(documented(tmp_path, name, **events), 30.0, SEALS.replace("WHAT", what))
+    assert (episode.outcome, episode.not_exercised) == ("done/complete", False)
+    assert (episode.duplicate_effects, episode.correct) == (twice, not twice)
+
+
+def test_it_hears_words_while_it_works(tmp_path: Path) -> None:
+    text = WORDS.replace("WHEN", "in_tool")
+    episode, _ = played(documented(tmp_path, "all.mjs", **EVERYTHING), 30.0, text)
+    assert (episode.outcome, episode.correct, episode.undelivered_words) == ("done/complete", True, 0)

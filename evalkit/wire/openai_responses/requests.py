@@ -10,6 +10,7 @@ from evalkit.core.turns import Text
 from evalkit.wire.answers import listed, mapped, text_in
 from evalkit.wire.incoming import Incoming, Piece, schema_in, shape
 from evalkit.wire.openai_responses.answers import CLIENT_ITEMS, read_items
+from evalkit.wire.openai_responses.compaction import summary_in
 
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", *(f"{kind}_output" for kind in CLIENT_ITEMS))
 
@@ -55,7 +56,9 @@ def _read_item(item: Any, at: int, pieces: list[Piece]) -> None:
     if not isinstance(item, dict):
         raise shape("item_shape", f"Invalid type for 'input[{at}]': expected an object.", f"input[{at}]")
     role, kind = item.get("role"), item.get("type", "message")
-    if role == "assistant" or kind not in ("message", *_OUTPUTS):
+    if kind == "compaction":
+        pieces.append(Piece("user", Text(summary_in(item)), at))
+    elif role == "assistant" or kind not in ("message", *_OUTPUTS):
         content = item.get("content")
         if isinstance(content, str):
             item = {**item, "type": "message", "content": [{"type": "output_text", "text": content}]}
