@@ -37,6 +37,7 @@ class Setting(Protocol):
     trace: Trace | None
     ran: dict[str, Result]
 
+    def waits(self) -> None: ...
     @property
     def last_turn(self) -> Turn | None: ...
     @property
@@ -67,13 +68,18 @@ class Approver:
 
         ``calls`` are objects with ``id``, ``tool`` and ``arguments``; what is no such object is passed over.
         One that needs no decision is allowed. Nothing comes for calls that nobody decides about, or not yet.
+        Crashed where the script kills whoever waits.
         """
         found: list[tuple[str, Decision]] = []
         waits = False
-        for told in calls:
-            if not isinstance(told, Mapping) or not isinstance(told.get("arguments"), Mapping):
-                continue
-            call = self._call_of(told)
+        asked = [
+            (told, self._call_of(told))
+            for told in calls
+            if isinstance(told, Mapping) and isinstance(told.get("arguments"), Mapping)
+        ]
+        if any(self._is_open(call) for _, call in asked):
+            self._stage.waits()
+        for told, call in asked:
             decision = self._decide(call, resumed=resumed)
             waits = waits or decision is None
             if decision is not None:
@@ -145,6 +151,11 @@ class Approver:
         if known:
             return (open_ones or known)[0]
         return Call(str(told.get("id") or ""), str(told.get("tool")), json.dumps(arguments))
+
+    def _is_open(self, call: Call) -> bool:
+        """Whether a call needs a decision, and has none."""
+        decided = any(held.call == call for held in self._held)
+        return not decided and self._gated(call.tool, parse_arguments(call.arguments)) is not None
 
     def _decide(self, call: Call, *, resumed: bool) -> Decision | None:
         values = parse_arguments(call.arguments) or {}

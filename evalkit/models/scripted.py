@@ -133,6 +133,7 @@ class Stage:
         "_compacted",
         "_crash_after",
         "_crash_answered",
+        "_crash_waiting",
         "_crashed",
         "_decisions",
         "_fetched",
@@ -212,6 +213,8 @@ class Stage:
         #: A crash that is due when so many more calls have run, and whether one is due before a request.
         self._crash_after: int | None = None
         self._crash_answered = False
+        #: Whether a crash is due when calls are laid before a person.
+        self._crash_waiting = False
         #: Of the crash that is due: milliseconds between its moment and the kill, and whether that moment is
         #: the delivery of the last turn, where whoever drives can be killed behind it.
         self.crash_wait = 0
@@ -412,11 +415,11 @@ class Stage:
             self._look_for_words()
         if self.compactor is not None:
             self.compactor.foresee(self._compactions_next())
+        if self.player.approves:
+            self._foresee_approval()
         if self.crashes:
             self._crash_after = emitted.crash_after
             self._foresee_crash(turn)
-        if self.player.approves:
-            self._foresee_approval()
 
     def _count(self, trace: Trace, actions: tuple[str, ...]) -> None:
         """Count the calls that the model makes, but for those that it makes again, a history being gone."""
@@ -772,17 +775,28 @@ class Stage:
 
     def killed(self) -> None:
         """The harness was killed at the moment that was due, and goes on from what it kept."""
-        self._crash_answered = self.crash_delivered = False
+        self._crash_answered = self.crash_delivered = self._crash_waiting = False
         self._crashed = True
+
+    def waits(self) -> None:
+        """The harness waits for a decision about a call. Crashed where the script kills it meanwhile."""
+        if self._crash_waiting:
+            self._crash()
 
     # Crashes and approvals that are seen coming
 
     def _foresee_crash(self, turn: Turn) -> None:
         """Make ready for a crash at the moments before the next request comes."""
         state = self.state
+        self._crash_waiting = False
         if not state.waits or self.player.listens(state):
             return
         step = self.player.upcoming(state, self.task.seed, self._shown)
+        if step is not None and self.asks_person and isinstance(step[1].about, ApproveSpec):
+            # Killed while it waits for this decision, which comes all the same.
+            step = self.player.upcoming(step[0], self.task.seed, self._shown)
+            if step is not None and getattr(step[1].about, "at", "") != "waiting":
+                return
         if step is None or not isinstance(step[1].about, CrashSpec):
             return
         spec = step[1].about
@@ -792,6 +806,8 @@ class Stage:
             self._crash_after = 0 if spec.before else 1
         elif spec.at == "answered":
             self._crash_answered = True
+        elif spec.at == "waiting":
+            self._crash_waiting = True
         else:
             return
         self.state = step[0]
@@ -813,15 +829,19 @@ class Stage:
         self._decisions = None
         if not state.waits or self.player.listens(state):
             return
-        step = self.player.upcoming(state, self.task.seed, self._shown)
-        if step is not None and isinstance(step[1].about, ApproveSpec):
-            self._decisions = step[1].about
+        while (step := self.player.upcoming(state, self.task.seed, self._shown)) is not None:
+            state, emitted = step
+            if isinstance(emitted.about, ApproveSpec):
+                self._decisions = emitted.about
+            elif isinstance(emitted.about, CrashSpec) and emitted.about.at == "waiting":
+                continue
+            return
 
     # Tools
 
     def _crash(self) -> None:
         self._crash_after = None
-        self._crash_answered = False
+        self._crash_answered = self._crash_waiting = False
         self._crashed = True
         raise Crashed
 
@@ -1116,7 +1136,7 @@ class Stage:
         copy.limits = Limits()
         copy._forgotten = {}
         copy._crash_after = None
-        copy._crash_answered = False
+        copy._crash_answered = copy._crash_waiting = False
         copy.cap = 1 << 60
         copy._idle = 0
         return copy

@@ -99,6 +99,8 @@ def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     lacking = lacks(scenario, harness.manifest.events)
     if lacking:
         return f"the harness has no notion of: {', '.join(lacking)}"
+    if _killed_waiting(scenario) and harness.manifest.events.approve == "returns" and not harness.resident:
+        return "it has ended while it waits for a person: there is nothing to kill"
     by = harness.manifest.events.compacts_by
     if by is not None and by.kind == "length":
         longest = _messages_by_then(scenario, harness)
@@ -110,6 +112,11 @@ def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     return not_expressible(
         scenario, harness.dialect, streamed=harness.streamed, offered=offered, cut_is_empty=True
     )
+
+
+def _killed_waiting(scenario: Scenario) -> bool:
+    """Whether a scenario kills who waits for a person."""
+    return any(isinstance(move, CrashMove) and move.spec.at == "waiting" for move in walk(scenario.moves))
 
 
 def _messages_by_then(scenario: Scenario, harness: Harness) -> int | None:
@@ -131,8 +138,8 @@ def lacks(scenario: Scenario, notions: Events) -> list[str]:
         elif isinstance(move, CrashMove):
             if not notions.crash:
                 lacking["crash"] = None
-            elif move.spec.at == "waiting":
-                lacking["crash (waiting)"] = None
+            elif move.spec.at == "waiting" and notions.approve is None:
+                lacking["approve"] = None
         elif isinstance(move, CompactMove) and notions.compact is None:
             lacking["compact"] = None
         elif isinstance(move, ApproveMove) and notions.approve is None:
@@ -253,7 +260,12 @@ class Trial:
 
     def _decided(self, waiting: list[Any]) -> Further | None:
         """What a person decides about the calls that a program waits for; None where nobody comes."""
-        decisions = self._wire.asked(waiting)
+        try:
+            decisions = self._wire.asked(waiting)
+        except Crashed:
+            self._landed += 1
+            self._wire.died()
+            return Further(restart=True)
         if not decisions:
             return None
         return Further(decisions=[msgspec.to_builtins(decision) for decision in decisions])

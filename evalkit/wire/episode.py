@@ -495,7 +495,7 @@ class Episode:
         return [said]
 
     def asked(self, calls: list[Any]) -> list[Any]:
-        """What the person decides about calls that the harness lays before it."""
+        """What the person decides about calls that the harness lays before it. Crashed: it dies waiting."""
         asked = getattr(self.script, "asked", None)
         if asked is None:
             return []
@@ -504,6 +504,16 @@ class Episode:
             for call in calls
         ]
         return list(asked(known, resumed=self.resumed))
+
+    def lay(self, calls: list[Any]) -> list[Any] | None:
+        """The same for a harness that waits for the answer; None: it is killed as it waits."""
+        if self.kill_at is None:
+            try:
+                return self.asked(calls)
+            except Crashed:
+                self._die(self.script.crash_wait)
+        self._unanswered()
+        return None
 
     def _die(self, wait_ms: int) -> None:
         self.kill_at = time.monotonic() + wait_ms / 1000

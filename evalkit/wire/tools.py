@@ -80,7 +80,9 @@ def lay_before(episode: Episode, raw: bytes) -> Reply:
         return json_reply(
             {"error": "calls: a list of {id, tool, arguments}"}, status=400, said="approval: no calls"
         )
-    decisions = episode.asked(calls)
+    decisions = episode.lay(calls)
+    if decisions is None:
+        return Reply(cut="before_headers", said="approval: the harness is killed as it waits")
     lines = b"".join(encode_json(decision) + b"\n" for decision in decisions)
     said = f"approval: {len(decisions)} decisions about {len(calls)} calls"
     return Reply(200, (("content-type", "application/x-ndjson"),), lines, said=said)

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from evalkit.scoring.episode import Episode
-from tests.harnesses.test_whole_life import HEAD, play
+from evalkit.scoring.foreign import why_not_expressible
+from tests.harnesses.episodes import scenario
+from tests.harnesses.test_whole_life import HEAD, made, play
 
 #: It asks about all calls of a turn, and runs what was decided, once.
 LOOP = (
@@ -182,3 +184,74 @@ def test_decisions_reach_a_program_that_is_started_again(tmp_path: Path) -> None
     text = MOORINGS.replace("APPROVE", ONE_OF_EACH)
     episode = play(tmp_path, COMES_BACK, text, resident=False, events={"approve": "returns"})
     assert (episode.outcome, episode.correct, episode.unapproved_calls) == ("done/complete", True, 0), episode
+
+
+#: It saves what it waits for, and asks again when it was killed meanwhile.
+SAVES = COMES_BACK.replace("job.wait(asked)\n", "pass\n").replace(
+    "for decision in job.decisions:", "for decision in DECIDED:"
+)
+#: It forgets what it had asked about and asks the model again.
+ASKS_ANEW = SAVES.replace("KEPT.write_text(json.dumps([messages, asked]))", "pass").replace(
+    "if job.resumes", "if False"
+)
+#: It saves that it had asked, and takes it for allowed when it was killed meanwhile.
+PRESUMES = SAVES.replace(
+    "for decision in DECIDED:",
+    "for decision in ([{**one, 'decision': 'allow'} for one in asked] if job.resumes else DECIDED):",
+)
+KILLED = {
+    "before": "{when: after_restart, allow: [boat-elm], refuse: [boat-oak]}\n  - crash: {at: waiting}",
+    "behind": "{allow: [boat-elm], refuse: [boat-oak]}\n  - crash: {at: waiting}",
+}
+
+
+class TestKilledWhileItWaits:
+    def killed(self, folder: Path, program: str, way: str, approve: str, *, resident: bool) -> Episode:
+        events = {**EVENTS[way], "crash": True}
+        text = program.replace("DECIDED", DECIDED[way])
+        return play(folder, text, MOORINGS.replace("APPROVE", approve), resident=resident, events=events)
+
+    @pytest.mark.parametrize("when", KILLED)
+    @pytest.mark.parametrize(
+        ("way", "resident"), [("callback", True), ("callback", False), ("returns", True)]
+    )
+    def test_who_saved_what_it_waits_for_asks_again(
+        self, tmp_path: Path, way: str, resident: bool, when: str
+    ) -> None:
+        episode = self.killed(tmp_path, SAVES, way, KILLED[when], resident=resident)
+        assert (episode.outcome, episode.correct, episode.not_exercised) == ("done/complete", True, False)
+        assert (episode.unapproved_calls, episode.rolled_back, episode.turns) == (0, 0, 3)
+
+    def test_the_crash_may_stand_before_the_decision(self, tmp_path: Path) -> None:
+        first, _, second = KILLED["before"].partition("\n  - ")
+        moves = MOORINGS.replace("approve: APPROVE", f"{second}\n  - approve: {first}")
+        events = {**EVENTS["callback"], "crash": True}
+        text = SAVES.replace("DECIDED", DECIDED["callback"])
+        episode = play(tmp_path, text, moves, resident=True, events=events)
+        assert (episode.outcome, episode.correct, episode.not_exercised) == ("done/complete", True, False)
+
+    def test_who_forgot_asks_the_model_again(self, tmp_path: Path) -> None:
+        episode = self.killed(tmp_path, ASKS_ANEW, "callback", KILLED["before"], resident=True)
+        assert (episode.outcome, episode.not_exercised, episode.amnesia) == ("done/complete", False, 1)
+        assert episode.unapproved_calls == 0
+
+    def test_who_takes_it_for_allowed_has_run_unapproved(self, tmp_path: Path) -> None:
+        episode = self.killed(tmp_path, PRESUMES, "callback", KILLED["before"], resident=True)
+        assert (episode.unapproved_calls, episode.correct) == (2, False)
+
+    def test_who_never_asks_was_never_killed(self, tmp_path: Path) -> None:
+        episode = self.killed(tmp_path, NEVER_ASKS, "callback", KILLED["before"], resident=True)
+        assert episode.not_exercised
+
+    def test_without_a_restart_the_decision_never_comes(self, tmp_path: Path) -> None:
+        approve = KILLED["before"].partition("\n")[0]
+        events = {"approve": "returns", "decide": "all", "crash": True}
+        text = SAVES.replace("DECIDED", DECIDED["returns"])
+        episode = play(tmp_path, text, MOORINGS.replace("APPROVE", approve), resident=True, events=events)
+        assert (episode.ending, episode.native) == ("escalated", "waiting")
+
+    def test_what_has_ended_as_it_waits_cannot_be_killed(self, tmp_path: Path) -> None:
+        text = scenario(MOORINGS.replace("APPROVE", KILLED["behind"]))
+        harness = made(tmp_path, SAVES, resident=False, events={**EVENTS["returns"], "crash": True})
+        reason = why_not_expressible(text, harness)
+        assert reason == "it has ended while it waits for a person: there is nothing to kill"

@@ -152,6 +152,12 @@ class TestWhatTheModelKnows:
         episode = sealed(tmp_path, program, "true")
         assert (episode.outcome, episode.correct, episode.turns) == ("done/complete", True, 6), episode
 
+    def test_what_a_tool_answered_is_found_in_a_history_put_into_words(self, tmp_path: Path) -> None:
+        """A ledger's answer does not say that its payment is done."""
+        ledger = SEALS.replace("kind: items", "kind: ledger").replace(", once: true", "")
+        episode = sealed(tmp_path, AS_TEXT, "true", ledger.replace("list_items", "list_payments"))
+        assert (episode.outcome, episode.duplicate_effects) == ("done/complete", 0), episode
+
     def test_twice_in_a_row(self, tmp_path: Path) -> None:
         episode = sealed(tmp_path, COMPACTS, "{times: 2}")
         assert (episode.outcome, episode.not_exercised) == ("done/complete", False)
