@@ -33,11 +33,24 @@ _CHANNELS = ("finish", "checklist", "keyword", "output")
     type=click.Choice(_CHANNELS),
     help="A channel that your harness agrees with the model for saying that it is done. Repeat for more.",
 )
-def command(scenario: str, port: int, seed: int, offers: tuple[str, ...]) -> None:
+@click.option(
+    "--harness",
+    "harness",
+    help="Play SCENARIO, or a suite, with this harness at the fixed port, one episode at a time.",
+)
+def command(scenario: str, port: int, seed: int, offers: tuple[str, ...], harness: str | None) -> None:
     """Serve the scripted model of SCENARIO to a harness of your own, with a line per request.
 
     Ctrl-C ends it and says how far the work came.
     """
+    if harness is not None:
+        if offers:
+            raise UsageProblem("--offer: what a harness offers stands in its manifest")
+        from evalkit.cli.fixed import play_at
+
+        with one_line_errors():
+            play_at(port, harness, load_suites((scenario,)), seed)
+        return
     with one_line_errors():
         found = _one(load_suites((scenario,)), scenario)
     from evalkit.scoring.arena import Arena

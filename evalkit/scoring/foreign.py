@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -160,11 +161,11 @@ model: [{call: list_items}, {work: rest}, {say: All done., claim: done}]
 _HEARING_S = 30.0
 
 
-def hear(harness: Harness, environment: Environment | None = None) -> Harness:
+def hear(harness: Harness, environment: Environment | None = None, server: Server | None = None) -> Harness:
     """A harness of which is known what it speaks, and whether it does one task after the other.
 
-    What its manifest does not say shows when it does a plain task of one item. ManifestError where it is not
-    set up.
+    What its manifest does not say shows when it does a plain task of one item, on ``server`` where its model
+    is to be there. ManifestError where it is not set up.
     """
     if harness.known:
         return harness
@@ -172,8 +173,8 @@ def hear(harness: Harness, environment: Environment | None = None) -> Harness:
     contract, runner = contract_of(harness), runner_of(harness, environment, seconds)
     (plain,) = load_text(_PLAIN)
     try:
-        with server_for_harnesses() as server:
-            trial = Trial(Arena(plain, contract.offered), 0, contract, server)
+        with nullcontext(server) if server is not None else server_for_harnesses() as here:
+            trial = Trial(Arena(plain, contract.offered), 0, contract, here)
             try:
                 finished = runner.run({**trial.told, "EVALKIT_HEARING": "1"}, trial.over)
             finally:
@@ -411,6 +412,6 @@ def told_of(seen: Seen) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value}
 
 
-def server_for_harnesses() -> Server:
-    """A server for many episodes, to be entered."""
-    return Server(stall_scale=STALL_SCALE)
+def server_for_harnesses(port: int | None = None) -> Server:
+    """A server for many episodes, to be entered; with a ``port``, for one at a time at a fixed address."""
+    return Server(port=port or 0, stall_scale=STALL_SCALE, sole=port is not None)

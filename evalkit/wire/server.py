@@ -56,13 +56,21 @@ class Entry(msgspec.Struct):
 class Server:
     """One server per process. ``with Server() as server`` runs it in a thread of its own.
 
-    ``stall_scale`` scales the seconds of a stall, ``log`` is told of each request.
+    ``stall_scale`` scales the seconds of a stall, ``log`` is told of each request. ``sole``: it holds one
+    episode at a time, whose base URL is the server itself, for clients whose base URL cannot change.
     """
 
     def __init__(
-        self, *, port: int = 0, max_body: int = MAX_BODY, stall_scale: float = 1.0, log: Log | None = None
+        self,
+        *,
+        port: int = 0,
+        max_body: int = MAX_BODY,
+        stall_scale: float = 1.0,
+        log: Log | None = None,
+        sole: bool = False,
     ) -> None:
         self.port = port
+        self.sole = sole
         self.max_body = max_body
         self.stall_scale = stall_scale
         self.log = log
@@ -79,6 +87,8 @@ class Server:
 
     def add(self, episode: Episode) -> str:
         """Put an episode on the server; its token."""
+        if self.sole and self._entries:
+            raise ValueError("the server holds an episode; it takes one at a time")
         token = secrets.token_urlsafe(24)
         self._entries[token] = Entry(episode, asyncio.Lock())
         return token
@@ -89,7 +99,7 @@ class Server:
 
     def url(self, token: str) -> str:
         """An episode's base URL. The OpenAI SDK wants ``/v1`` behind it."""
-        return f"http://{HOST}:{self.port}/e/{token}"
+        return f"http://{HOST}:{self.port}" + ("" if self.sole else f"/e/{token}")
 
     # Running
 
@@ -161,6 +171,8 @@ class Server:
 
     async def _handle(self, request: HttpRequest) -> Answered:
         token, path, query = _split(request.target)
+        if self.sole and not token:
+            token = next(iter(self._entries), "")
         entry = self._entries.get(token)
         if entry is None:
             self.strays += bool(token)
@@ -214,7 +226,7 @@ def _split(target: str) -> tuple[str, str, dict[str, list[str]]]:
     """Token, path behind it and query of a request's target."""
     parts = urlsplit(target)
     if not parts.path.startswith("/e/"):
-        return "", parts.path, {}
+        return "", _spelled(parts.path), parse_qs(parts.query)
     token, _, path = parts.path[3:].partition("/")
     return token, _spelled(f"/{path}"), parse_qs(parts.query)
 
