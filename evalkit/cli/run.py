@@ -235,7 +235,7 @@ def _heard(plan: Plan) -> list[str]:
     """What programs speak whose manifests do not say so."""
     notes = []
     for name, heard in plan.recipe.heard.items():
-        if find_harness(name).declared:
+        if find_harness(plan.recipe.place_of(name)).declared:
             continue
         spoken = f"{TITLES[heard.dialect]}{', streamed' if heard.streamed else ''}"
         if heard.assumed:
@@ -264,14 +264,16 @@ def _report(
     from evalkit.reports.evaluated import unevaluated
     from evalkit.reports.table import print_table
     from evalkit.reports.write import summary_text, write_report
+    from evalkit.runs.oddities import oddities
 
     summary, more = write_report(store, charts=charts, single=single)
     reasons = unevaluated(store)
+    odd = list(oddities(store))
     store.close()
     if as_json:
         click.echo(summary_text(summary), nl=False)
     else:
-        print_table(summary, folder=str(store.folder), notes=[*notes, *more])
+        print_table(summary, folder=str(store.folder), notes=[*notes, *odd, *more])
     if reasons and not stopped:
         for reason in reasons:
             click.echo(f"evalkit: no evaluation: {reason}", err=True)

@@ -91,7 +91,7 @@ def is_ready(harness: Harness) -> bool:
 def environment_of(harness: Harness) -> Environment:
     """The environment, which must be there. ManifestError says how to make it."""
     if not needs_setup(harness):
-        return Environment(Path(sys.executable))
+        return _own_environment(harness)
     folder = folder_of(harness)
     if not is_ready(harness):
         name = harness.manifest.name
@@ -101,6 +101,17 @@ def environment_of(harness: Harness) -> Environment:
     own = python if python.exists() else Path(sys.executable)
     path = tuple(str(place) for place in (folder / "python" / "bin", folder / "node_modules" / ".bin"))
     return Environment(own, path, {"EVALKIT_NODE_MODULES": str(folder / "node_modules")}, seconds)
+
+
+def _own_environment(harness: Harness) -> Environment:
+    """Without set-up: this Python, and the packages that a Node project has of its own."""
+    for folder in (harness.folder, *harness.folder.parents):
+        modules = folder / "node_modules"
+        if modules.is_dir():
+            return Environment(
+                Path(sys.executable), (str(modules / ".bin"),), {"EVALKIT_NODE_MODULES": str(modules)}
+            )
+    return Environment(Path(sys.executable))
 
 
 def set_up(harness: Harness, say: Say) -> Environment:

@@ -18,6 +18,8 @@ _RUNS: dict[str, tuple[str, ...]] = {
     ".js": ("{node}",),
     ".mjs": ("{node}",),
     ".cjs": ("{node}",),
+    ".ts": ("{typescript}",),
+    ".mts": ("{typescript}",),
     ".sh": ("bash",),
 }
 
@@ -36,8 +38,8 @@ def shipped() -> dict[str, Harness]:
 def find_harness(name: str) -> Harness:
     """The harness that a name stands for; ManifestError where none does.
 
-    ``name`` is a shipped name, a folder with ``harness.toml``, a program (``.py``, ``.js``, ``.sh`` or an
-    executable), or ``module:function``; a folder's or shipped one's variant stands behind a colon.
+    ``name`` is a shipped name, a folder with ``harness.toml``, a program (``.py``, ``.js``, ``.ts``, ``.sh``
+    or an executable), or ``module:function``; a folder's or shipped one's variant stands behind a colon.
     """
     path, _, variant = name.rpartition(":")
     for place, wanted in ((Path(name), ""), (Path(path or name), variant if path else "")):
@@ -72,7 +74,7 @@ def _variant(harness: Harness, variant: str) -> Harness:
 def _program(path: Path) -> Harness:
     before = _RUNS.get(path.suffix)
     if before is None and not os.access(path, os.X_OK):
-        raise ManifestError(f"harness {path.name!r}: is not executable, and no .py, .js or .sh")
+        raise ManifestError(f"harness {path.name!r}: is not executable, and no .py, .js, .ts or .sh")
     manifest = Manifest(path.stem, f"the program {path.name}", (*(before or ()), path.name))
     return Harness(manifest, path.parent)
 

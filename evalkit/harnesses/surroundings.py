@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 
 from evalkit.containment.folders import MARK, Held, need_room, remove
@@ -13,6 +14,9 @@ from evalkit.harnesses.manifest import Harness, ManifestError
 
 #: What programs may import instead of speaking HTTP themselves.
 CLIENT = SHIPPED / "client"
+#: Node's switch for TypeScript, and the question whether it has it.
+_STRIP = "--experimental-strip-types"
+_FLAGS = "[...process.allowedNodeEnvironmentFlags].join(' ')"
 DUMMY_KEY = "evalkit-dummy-key"
 #: What is taken over from the caller's environment: where programs are, and nothing that belongs to a user.
 _KEPT = ("PATH", "SYSTEMROOT", "TZ", "LD_LIBRARY_PATH")
@@ -70,13 +74,32 @@ class Surroundings:
 
     def command(self) -> list[str]:
         """The command with its placeholders and the folder's files filled in."""
-        return [self._filled(part) for part in self.harness.manifest.run]
+        run = self.harness.manifest.run
+        if run[0] == "{typescript}":
+            return [*self._typescript(), *map(self._filled, run[1:])]
+        return [self._filled(part) for part in run]
+
+    def _typescript(self) -> list[str]:
+        """What runs TypeScript: the tsx of the project or the path, else a Node that strips types itself."""
+        tsx = self._program("tsx")
+        if tsx is not None:
+            return [tsx]
+        node = self._filled("{node}")
+        allowed = subprocess.run([node, "-p", _FLAGS], capture_output=True, text=True, check=False).stdout
+        if _STRIP not in allowed:
+            name = self.harness.name
+            raise ManifestError(f"harness {name!r}: TypeScript needs tsx (npm install tsx) or Node 22.6")
+        return [node, _STRIP, "--no-warnings"]
+
+    def _program(self, name: str) -> str | None:
+        """A program of the harness's environment, or of the caller's."""
+        return shutil.which(name, path=os.pathsep.join((*self.environment.path, os.environ.get("PATH", ""))))
 
     def _filled(self, part: str) -> str:
         if part == "{python}":
             return str(self.environment.python)
         if part == "{node}":
-            node = shutil.which("node")
+            node = self._program("node")
             if node is None:
                 raise ManifestError(f"harness {self.harness.name!r}: node is not installed")
             return node

@@ -36,7 +36,8 @@ def ready_harnesses(plan: Plan) -> dict[str, tuple[Harness, Environment]]:
         if contender.foreign:
             try:
                 heard = plan.recipe.heard.get(contender.harness)
-                harness = msgspec.structs.replace(find_harness(contender.harness), heard=heard)
+                found_at = find_harness(plan.recipe.place_of(contender.harness))
+                harness = msgspec.structs.replace(found_at, heard=heard)
                 found[contender.harness] = harness, environment_of(harness)
             except ManifestError as error:
                 raise PlanError(str(error)) from None

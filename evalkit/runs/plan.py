@@ -75,8 +75,9 @@ class Recipe(msgspec.Struct, frozen=True):
     """A plan as it is kept in the run folder: enough to run it again anywhere.
 
     ``sources`` are the YAML texts by place. ``strategies`` are fingerprints by name, so that a changed one
-    is noticed. ``heard`` is what harnesses speak whose manifests do not say so; ``fresh`` gives each of their
-    episodes a process of its own. ``home`` is the folder from which relative paths go.
+    is noticed. ``heard`` is what harnesses speak whose manifests do not say so, ``folders`` are those of
+    harnesses that go by their manifest's name; ``fresh`` gives each of their episodes a process of its own.
+    ``home`` is the folder from which relative paths go.
     """
 
     evalkit: str
@@ -91,12 +92,17 @@ class Recipe(msgspec.Struct, frozen=True):
     heard: dict[str, Heard] = {}
     fresh: bool = False
     home: str = ""
+    folders: dict[str, str] = {}
+
+    def place_of(self, harness: str) -> str:
+        """What finds a harness of the plan by its name."""
+        return self.folders.get(harness, harness)
 
     @property
     def id(self) -> str:
         """The run's name: a digest of all that decides its results."""
         parts = msgspec.structs.asdict(msgspec.structs.replace(self, sources={}, baseline=""))
-        del parts["home"]
+        del parts["home"], parts["folders"]
         return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=6).hexdigest()
 
 
@@ -172,6 +178,10 @@ def make_plan(
     scenarios = [_with_clean_name(scenario) for scenario in scenarios]
     if seeds < 1:
         raise PlanError(f"--seeds must be at least 1, got {seeds}")
+    folders: dict[str, str] = {}
+    called = {name: _named(name, folders) for name in harnesses}
+    harnesses = tuple(called[name] for name in harnesses)
+    baseline = called.get(baseline, baseline) if baseline is not None else None
     named = strategies + harnesses
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
@@ -198,7 +208,7 @@ def make_plan(
         if is_worker(name):
             prints[name], cannot = _worker(name, playable)
         else:
-            harness, cannot = _harness(name, playable)
+            harness, cannot = _harness(name, folders.get(name, name), playable)
             prints[name] = harness.fingerprint
             if harness.heard is not None:
                 heard[name] = harness.heard
@@ -219,6 +229,7 @@ def make_plan(
         heard=heard,
         fresh=fresh,
         home=str(Path.cwd()),
+        folders=folders,
     )
     return Plan(recipe, playable)
 
@@ -267,12 +278,27 @@ def _worker(name: str, scenarios: list[Scenario]) -> tuple[str, dict[str, str]]:
     return fingerprint(strategy), {cell: reason for cell, reason in reasons.items() if reason}
 
 
-def _harness(name: str, scenarios: list[Scenario]) -> tuple[Harness, dict[str, str]]:
+def _named(name: str, folders: dict[str, str]) -> str:
+    """What a harness is called in a run: that of a folder by its manifest's name, noted in ``folders``."""
+    if is_worker(name):
+        return name
+    try:
+        harness = find_harness(name)
+    except ManifestError as error:
+        raise PlanError(str(error)) from None
+    variant = f":{harness.variant}" if harness.variant else ""
+    if not Path(name.removesuffix(variant)).is_dir():
+        return name
+    folders[harness.name] = f"{harness.folder}{variant}"
+    return harness.name
+
+
+def _harness(name: str, place: str, scenarios: list[Scenario]) -> tuple[Harness, dict[str, str]]:
     """A harness whose dialect is known, and why it cannot express which scenarios."""
     from evalkit.scoring.foreign import hear, why_not_expressible
 
     try:
-        harness = hear(find_harness(name))
+        harness = hear(find_harness(place))
     except ManifestError as error:
         raise PlanError(str(error)) from None
     reasons = {cell_name(s.name, name): why_not_expressible(s, harness) for s in scenarios}
@@ -336,7 +362,7 @@ def changes_since(recipe: Recipe) -> list[str]:
         was = recipe.strategies.get(contender.strategy)
         try:
             if contender.foreign:
-                now = find_harness(contender.harness).fingerprint
+                now = find_harness(recipe.place_of(contender.harness)).fingerprint
             else:
                 now = fingerprint(_strategy_of(contender, recipe.home))
         except (StrategyError, ManifestError) as error:

@@ -11,6 +11,7 @@ import msgspec
 
 from evalkit.harnesses.records import Exchange, Kept
 from evalkit.secrets.bodies import clean_json
+from evalkit.secrets.cleaning import clean_text
 
 FOLDER = "traces"
 #: Bytes of a record, unpacked, at most.
@@ -28,6 +29,14 @@ def keep_trace(folder: Path, cell: int, kept: Kept) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     text = clean_json(msgspec.json.encode(kept).decode())
     file.write_bytes(gzip.compress(text.encode(), mtime=0))
+    if kept.output and not kept.exchanges:
+        # It asked for nothing: what it printed is all there is to look at.
+        output_file(folder, cell).write_text(clean_text(kept.output), encoding="utf-8")
+
+
+def output_file(folder: Path, cell: int) -> Path:
+    """Where what a harness printed is kept that made no request."""
+    return folder / FOLDER / f"{cell:06d}.txt"
 
 
 def read_trace(folder: Path, cell: int) -> Kept | None:

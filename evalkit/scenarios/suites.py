@@ -25,7 +25,8 @@ def library_folder() -> Path:
 def load_suites(names: Iterable[str] = ()) -> list[Scenario]:
     """The scenarios of suites, in order of place; without names the shipped library but for populations.
 
-    ScenarioError for a suite that is no file, folder or family, and for a name that two scenarios have.
+    ``SUITE::NAME`` is one scenario of a suite. ScenarioError for a suite that is no file, folder or family,
+    and for a name that two scenarios have.
     """
     found: dict[str, Scenario] = {}
     folder = str(library_folder())
@@ -42,6 +43,9 @@ def load_suites(names: Iterable[str] = ()) -> list[Scenario]:
 
 
 def _load(suite: str) -> list[Scenario]:
+    place, marked, name = suite.rpartition("::")
+    if marked:
+        return [_one(_load(place), name, place)]
     path = Path(suite)
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml"))
@@ -59,6 +63,14 @@ def _load(suite: str) -> list[Scenario]:
             suite, None, "", f"no such file, folder or family{guess}; families: {', '.join(families)}"
         )
     return family
+
+
+def _one(scenarios: list[Scenario], name: str, place: str) -> Scenario:
+    for scenario in scenarios:
+        if scenario.name == name:
+            return scenario
+    guess = did_you_mean(name, [scenario.name for scenario in scenarios])
+    raise ScenarioError(place, None, "scenario", f"holds none of the name {name!r}{guess}")
 
 
 def _unique(scenarios: list[Scenario]) -> list[Scenario]:

@@ -40,6 +40,8 @@ from evalkit.wire.tool_names import ToolNames
 
 #: How a resident process that mixes up its tasks is told in an episode's record.
 CARRIED = "carried over"
+#: How tools that were called and never offered are told there.
+UNOFFERED = "tools that were never offered"
 #: Stalls of a script last so much of what they say: a client notices them all the same.
 STALL_SCALE = 0.02
 #: Model names that clients of the dialects know.
@@ -408,6 +410,7 @@ def told_of(seen: Seen) -> dict[str, Any]:
         "warnings": dict(seen.warnings),
         "not expressible": dict(seen.inexpressible),
         "words under a forced tool choice": seen.unreachable,
+        UNOFFERED: dict(seen.unoffered),
     }
     return {name: value for name, value in told.items() if value}
 

@@ -45,6 +45,8 @@ from evalkit.wire.words import Words
 
 RECORDED = "recorded"
 OVER = "The episode is over."
+#: Signs of a tool's name that a harness made up.
+_SHOWN = 80
 #: How long an answer is held for the user's words to be fetched, a request for its sender to be dead.
 _FETCHED_S = 2.0
 _DEAD_S = 30.0
@@ -471,6 +473,8 @@ class Episode:
             self._unanswered()
             return Result("", OVER, True)
         try:
+            if tool not in self.script.task.tools:
+                self.seen.unoffered[name[:_SHOWN]] += 1
             result = self.script.run(*call_for(self.script, tool, arguments))
             if self.script.crash_answered:
                 self._die(self.script.crash_wait + _ON_ITS_WAY_MS)

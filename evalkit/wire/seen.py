@@ -35,6 +35,8 @@ class Seen:
         self.warnings: Counter[str] = Counter()
         self.inexpressible: Counter[str] = Counter()
         self.unreachable = 0
+        #: Tools that were called and that nobody offered.
+        self.unoffered: Counter[str] = Counter()
         self._refused_body = b""
 
     def refused_before(self, raw: bytes) -> bool:

@@ -116,10 +116,7 @@ const ahead = [];
 export async function serve(run) {
   console.log = console.info = console.error;
   if (process.env.EVALKIT_RESIDENT !== "1") {
-    const ending = await end(run, process.env);
-    // Asked what it is: a program of this client can do one job after the other.
-    if (process.env.EVALKIT_HEARING === "1") ending.client = true;
-    writeEnding(ending);
+    writeEnding(await end(run, process.env));
     process.exit(0);
   }
   lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -135,7 +132,9 @@ export async function serve(run) {
 }
 
 function writeEnding(ending) {
-  writeFileSync(process.env.EVALKIT_ENDING_FILE, JSON.stringify(ending));
+  // Asked what it is: a program of this client can do one job after the other.
+  const client = process.env.EVALKIT_HEARING === "1" ? { client: true } : {};
+  writeFileSync(process.env.EVALKIT_ENDING_FILE, JSON.stringify({ ...ending, ...client }));
 }
 
 function shaped(ending) {

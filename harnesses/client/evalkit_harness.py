@@ -150,11 +150,7 @@ def serve(run):
     _out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     if os.environ.get("EVALKIT_RESIDENT") != "1":
-        ending = _end(run, dict(os.environ))
-        if os.environ.get("EVALKIT_HEARING") == "1":
-            # Asked what it is: a program of this client can do one job after the other.
-            ending["client"] = True
-        _write_ending(ending)
+        _write_ending(_end(run, dict(os.environ)))
         return
     while line := _ahead.pop() if _ahead else sys.stdin.readline():
         told = {name: value for name, value in json.loads(line).items() if isinstance(value, str)}
@@ -169,6 +165,9 @@ def serve(run):
 
 
 def _write_ending(ending):
+    if os.environ.get("EVALKIT_HEARING") == "1":
+        # Asked what it is: a program of this client can do one job after the other.
+        ending = {**ending, "client": True}
     with open(os.environ["EVALKIT_ENDING_FILE"], "w") as file:
         json.dump(ending, file)
 
