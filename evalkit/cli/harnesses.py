@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +16,14 @@ from evalkit.harnesses.manifest import Harness
 from evalkit.runs.engine import MOST_WORKERS
 
 if TYPE_CHECKING:
+    from evalkit.harnesses.records import Kept
     from evalkit.scenarios.scenario import Scenario
     from evalkit.scoring.episode import Episode
 
 #: The scenarios that every harness is shown: what models do when they stop.
 BEHAVIOURS = SHIPPED / "behaviours.yaml"
+#: One small scenario for each event that a manifest can claim.
+EVENTS = SHIPPED / "events.yaml"
 
 
 @click.group()
@@ -71,9 +76,13 @@ def setup(names: tuple[str, ...]) -> None:
 @command.command()
 @click.argument("names", nargs=-1, metavar="NAME...", required=True)
 def check(names: tuple[str, ...]) -> None:
-    """Let NAMEs do a plain task: its items are done and the model says so. Exit 1 where one does not."""
+    """Let NAMEs do a plain task, and try each event that their manifests claim. Exit 1 where one fails.
+
+    The task's items are done and the model says so. Of each event a line says what was seen.
+    """
     from evalkit.scenarios.loader import load_file
 
+    happening = load_file(EVENTS)
     (plain,) = [scenario for scenario in load_file(BEHAVIOURS) if scenario.name == "plain-finish"]
     failed = 0
     for name in names:
@@ -85,8 +94,38 @@ def check(names: tuple[str, ...]) -> None:
         if problem:
             failed += 1
             click.echo(text, nl=False)
+            continue
+        with one_line_errors():
+            failed += sum(not right for right in _events(name, happening))
     if failed:
         raise click.exceptions.Exit(1)
+
+
+def _goes_well(episode: Episode) -> bool:
+    """Whether a program took an event up. Work that it then did twice is told, and is for a run to count."""
+    from evalkit.scoring.figures import SPOILERS
+
+    spoiled = any(getattr(episode, flag) for flag in SPOILERS if flag != "duplicate_effects")
+    return episode.outcome == "done/complete" and not spoiled
+
+
+def _events(name: str, scenarios: list[Scenario]) -> Iterator[bool]:
+    """Whether each event that a manifest claims goes well; a line says what was seen of it."""
+    from evalkit.scoring.figures import FLAGS
+    from evalkit.scoring.foreign import why_not_expressible
+
+    with _playing(name) as (harness, play):
+        for scenario in scenarios:
+            if why_not_expressible(scenario, harness) is not None:
+                continue
+            episode, _ = play(scenario, 0)
+            flags = {flag.replace("_", " "): int(getattr(episode, flag)) for flag in FLAGS}
+            seen = [f"{flag} {count}" for flag, count in flags.items() if count]
+            right = not episode.not_exercised and _goes_well(episode)
+            if not right:
+                seen.append(f"see: evalkit harnesses run {name} {EVENTS}::{scenario.name}")
+            click.echo("; ".join([f"{name}: {scenario.name}: {episode.outcome}", *seen]))
+            yield right
 
 
 @command.command()
@@ -106,32 +145,38 @@ def run(name: str, scenario: str, seed: int) -> None:
         click.echo(_episode(name, found[0], seed)[1], nl=False)
 
 
-def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
-    """One scored episode, and its transcript."""
+@contextmanager
+def _playing(name: str) -> Iterator[tuple[Harness, Callable[[Scenario, int], tuple[Episode, Kept]]]]:
+    """A harness, set up and heard, and what plays an episode of it."""
     from evalkit.cli.setting_up import set_up_all
-    from evalkit.reports.kept import episode_figures, kept_text
     from evalkit.scoring.arena import Arena
-    from evalkit.scoring.foreign import (
-        contract_of,
-        hear,
-        run_foreign,
-        runner_of,
-        server_for_harnesses,
-        why_not_expressible,
-    )
+    from evalkit.scoring.foreign import contract_of, hear, run_foreign, runner_of, server_for_harnesses
 
     set_up_all((name,))
     harness = hear(find_harness(name))
-    reason = why_not_expressible(scenario, harness)
-    if reason is not None:
-        raise UsageProblem(f"scenario {scenario.name!r} is not expressible for {name}: {reason}")
     contract, runner = contract_of(harness), runner_of(harness)
     try:
         with server_for_harnesses() as server:
-            arena = Arena(scenario, contract.offered)
-            episode, kept = run_foreign(arena, seed, contract, runner, server)
+            yield (
+                harness,
+                lambda scenario, seed: run_foreign(
+                    Arena(scenario, contract.offered), seed, contract, runner, server
+                ),
+            )
     finally:
         runner.close()
+
+
+def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
+    """One scored episode, and its transcript."""
+    from evalkit.reports.kept import episode_figures, kept_text
+    from evalkit.scoring.foreign import why_not_expressible
+
+    with _playing(name) as (harness, play):
+        reason = why_not_expressible(scenario, harness)
+        if reason is not None:
+            raise UsageProblem(f"scenario {scenario.name!r} is not expressible for {name}: {reason}")
+        episode, kept = play(scenario, seed)
     items = len(scenario.world.items)
     return episode, kept_text(kept, scenario.name, items, episode_figures(episode))
 

@@ -36,6 +36,7 @@ class Setting(Protocol):
     task: Task
     trace: Trace | None
     ran: dict[str, Result]
+    turns: int
 
     def waits(self) -> None: ...
     @property
@@ -47,11 +48,12 @@ class Setting(Protocol):
 class _Held:
     """A decision, the model's call that it is about, and how often what was decided has run."""
 
-    def __init__(self, decision: Decision, call: Call, item: str, told: bool) -> None:
+    def __init__(self, decision: Decision, call: Call, item: str, turn: int) -> None:
         self.decision = decision
+        #: The turn that it is a call of: the next one's may have its very id.
+        self.turn = turn
         self.call = call
         self.item = item
-        self.told = told
         self.ran = 0
 
 
@@ -97,11 +99,11 @@ class Approver:
         """Hold a call against its decision; the model's call in whose place it runs, where it was changed."""
         values = parse_arguments(arguments)
         item = self._gated(tool, values)
-        changed = next((h for h in self._held if self._is(h, "change", tool, values)), None)
+        changed = self._find("change", tool, values)
         if item is None and (changed is None or self._own(tool, values)):
             return None
         trace = self._stage.trace
-        allowed = changed or next((h for h in self._held if self._is(h, "allow", tool, values)), None)
+        allowed = changed or self._find("allow", tool, values)
         if allowed is None:
             kinds = [h.decision.decision for h in self._held if h.item == item]
             why = "against its decision" if kinds else "without a decision"
@@ -131,7 +133,7 @@ class Approver:
         """The run is over: what was allowed and never ran."""
         trace = self._stage.trace
         for held in self._held:
-            if trace is not None and held.told and held.decision.decision != "refuse" and not held.ran:
+            if trace is not None and held.decision.decision != "refuse" and not held.ran:
                 trace.unasked_calls += 1
                 trace.found("unasked_calls", f"{held.call.tool} {held.item}")
 
@@ -147,22 +149,22 @@ class Approver:
         calls = turn.calls if turn is not None else ()
         arguments = dict(told["arguments"])
         known = [c for c in calls if c.tool == told.get("tool") and parse_arguments(c.arguments) == arguments]
-        open_ones = [c for c in known if not any(held.call == c for held in self._held)]
+        open_ones = [c for c in known if self._about(c) is None]
         if known:
             return (open_ones or known)[0]
         return Call(str(told.get("id") or ""), str(told.get("tool")), json.dumps(arguments))
 
     def _is_open(self, call: Call) -> bool:
         """Whether a call needs a decision, and has none."""
-        decided = any(held.call == call for held in self._held)
-        return not decided and self._gated(call.tool, parse_arguments(call.arguments)) is not None
+        gated = self._gated(call.tool, parse_arguments(call.arguments))
+        return gated is not None and self._about(call) is None
 
     def _decide(self, call: Call, *, resumed: bool) -> Decision | None:
         values = parse_arguments(call.arguments) or {}
         item = self._gated(call.tool, values)
         if item is None:
             return Decision(call.id, "allow", dict(values))
-        before = next((held for held in self._held if held.call == call), None)
+        before = self._about(call)
         if before is not None:
             return before.decision
         spec, world = self._stage.decides, self._stage.world
@@ -178,7 +180,7 @@ class Approver:
             decision = Decision(call.id, "allow", dict(values), spec.message)
         else:
             decision = Decision(call.id, "refuse", dict(values), spec.message or "refused")
-        self._held.append(_Held(decision, call, item, True))
+        self._held.append(_Held(decision, call, item, self._stage.turns))
         return decision
 
     def _gated(self, tool: str, values: Mapping[str, Any] | None) -> str | None:
@@ -189,7 +191,16 @@ class Approver:
         world = self._stage.world
         return name if world.vocabulary.get(name, 0) & world.gated else None
 
-    @staticmethod
-    def _is(held: _Held, kind: str, tool: str, values: Mapping[str, Any] | None) -> bool:
-        decision = held.decision
-        return decision.decision == kind and held.call.tool == tool and decision.arguments == values
+    def _about(self, call: Call) -> _Held | None:
+        """The decision about a call of the last turn."""
+        turn = self._stage.turns
+        return next((held for held in self._held if held.turn == turn and held.call == call), None)
+
+    def _find(self, kind: str, tool: str, values: Mapping[str, Any] | None) -> _Held | None:
+        """The decision that a run stands on: the newest that fits and has not been used, else the newest."""
+        found = [
+            held
+            for held in reversed(self._held)
+            if held.decision.decision == kind and held.call.tool == tool and held.decision.arguments == values
+        ]
+        return next((held for held in found if not held.ran), found[0] if found else None)

@@ -1132,6 +1132,8 @@ class Stage:
         copy.trace = None
         copy.crashes = False
         copy.compactor = None
+        # Who goes on from here is told of decisions, and asks nobody.
+        copy.asks_person = False
         copy.remembers = False
         copy.limits = Limits()
         copy._forgotten = {}

@@ -255,3 +255,57 @@ class TestKilledWhileItWaits:
         harness = made(tmp_path, SAVES, resident=False, events={**EVENTS["returns"], "crash": True})
         reason = why_not_expressible(text, harness)
         assert reason == "it has ended while it waits for a person: there is nothing to kill"
+
+
+AGAIN = """
+scenario: another-boat
+family: approvals
+task: {prompt: Let every boat go., done_when: Every boat is gone.}
+world: {kind: items, items: [boat-ash, boat-elm], gated: [boat-elm]}
+model:
+  - call: list_items
+  - work: [boat-elm]
+  - approve: FIRST
+  - {work: [boat-elm], again: true}
+  - approve: SECOND
+  - {say: "All are gone.", claim: done}
+"""
+
+
+class TestTheSameCallInALaterTurn:
+    """It has the arguments, and here the id, of the one before it; the decision is another."""
+
+    def again(self, folder: Path, way: str, first: str, second: str) -> Episode:
+        moves = AGAIN.replace("FIRST", first).replace("SECOND", second)
+        text = LOOP.replace("DECIDED", DECIDED[way]).replace("DO", RIGHT.strip())
+        return play(folder, text, moves, resident=True, events=EVENTS[way])
+
+    @pytest.mark.parametrize("way", ["callback", "returns"])
+    def test_a_change_is_not_the_answer_to_it(self, tmp_path: Path, way: str) -> None:
+        episode = self.again(tmp_path, way, "{change: {boat-elm: boat-ash}}", "{allow: all}")
+        assert (episode.outcome, episode.correct, episode.unapproved_calls) == ("done/complete", True, 0)
+
+    def test_a_refusal_is_not_the_answer_to_it(self, tmp_path: Path) -> None:
+        text = AGAIN.replace("items: [boat-ash, boat-elm]", "items: [boat-elm]")
+        moves = text.replace("FIRST", "{refuse: [boat-elm]}").replace("SECOND", "{allow: all}")
+        program = LOOP.replace("DECIDED", DECIDED["callback"]).replace("DO", RIGHT.strip())
+        episode = play(tmp_path, program, moves, resident=True, events=EVENTS["callback"])
+        assert (episode.outcome, episode.correct) == ("done/complete", True), episode
+
+    def test_allowed_twice_it_may_run_twice(self, tmp_path: Path) -> None:
+        text = AGAIN.replace("items: [boat-ash, boat-elm]", "items: [boat-elm]")
+        moves = text.replace("FIRST", "{allow: all}").replace("SECOND", "{allow: all}")
+        program = LOOP.replace("DECIDED", DECIDED["callback"]).replace("DO", RIGHT.strip())
+        episode = play(tmp_path, program, moves, resident=True, events=EVENTS["callback"])
+        assert episode.unapproved_calls == 0
+
+    def test_what_a_person_would_still_allow_can_be_reached(self, tmp_path: Path) -> None:
+        """The program stops before the second asking: the work is reachable, not spoiled."""
+        stops = LOOP.replace("while answered(job, messages):", "for _ in range(2): answered(job, messages)")
+        stops = stops.replace(
+            "range(2): answered(job, messages)\n        pass", "range(2): answered(job, messages)"
+        )
+        moves = AGAIN.replace("FIRST", "{change: {boat-elm: boat-ash}}").replace("SECOND", "{allow: all}")
+        program = stops.replace("DECIDED", DECIDED["callback"]).replace("DO", RIGHT.strip())
+        episode = play(tmp_path, program, moves, resident=True, events=EVENTS["callback"])
+        assert (episode.outcome, episode.premature_stop) == ("done/reachable", True)

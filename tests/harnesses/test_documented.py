@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from evalkit.cli import main
+from evalkit.cli.harnesses import EVENTS
 from evalkit.harnesses.manifest import Harness, parse_manifest
+from evalkit.scenarios.loader import load_file
+from evalkit.scoring.check import check_scenario
 from tests.harnesses.episodes import played
 from tests.harnesses.test_approvals import MOORINGS, ONE_OF_EACH
 from tests.harnesses.test_compaction import SEALS
@@ -66,3 +71,30 @@ def test_it_hears_words_while_it_works(tmp_path: Path) -> None:
     text = WORDS.replace("WHEN", "in_tool")
     episode, _ = played(documented(tmp_path, "all.mjs", **EVERYTHING), 30.0, text)
     assert (episode.outcome, episode.correct, episode.undelivered_words) == ("done/complete", True, 0)
+
+
+def test_each_event_that_a_manifest_claims_is_tried(tmp_path: Path) -> None:
+    documented(tmp_path, "asks.py")
+    manifest = 'name = "page"\nsummary = ""\nrun = ["{python}", "asks.py"]\ndialect = "anthropic"\n[events]\n'
+    (tmp_path / "harness.toml").write_text(f'{manifest}approve = "callback"\nuser = ["in_tool"]\n')
+    said = CliRunner().invoke(main, ["harnesses", "check", str(tmp_path)])
+    lines = [line.removeprefix(f"{tmp_path}: ") for line in said.output.splitlines()]
+    assert lines[:2] == [
+        "done/complete (end_turn) in 6 turns",
+        "words-while-a-tool-runs: done/complete; undelivered words 1; see: evalkit harnesses run "
+        f"{tmp_path} {EVENTS}::words-while-a-tool-runs",
+    ]
+    assert lines[2:] == [
+        "one-allowed-and-one-refused: done/complete; closed calls 1",
+        "each-decision-twice: done/complete; closed calls 1",
+        "another-in-its-place: done/complete",
+    ]
+    # It was not heard while it worked: what the manifest claims is not so.
+    assert said.exit_code == 1
+
+
+def test_its_scenarios_are_sound() -> None:
+    scenarios = load_file(EVENTS)
+    assert [scenario.name for scenario in scenarios if check_scenario(scenario, {})] == []
+    happens = {event.partition(" ")[0] for scenario in scenarios for event in scenario.events}
+    assert happens == {"user", "crash", "approve", "compact"}
