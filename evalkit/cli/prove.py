@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     "--checks", default="full", show_default=True, type=click.Choice(["full", "weak", "none"]),
     help="The acceptance checks that the strategy may run.",
 )  # fmt: skip
+@click.option(
+    "--alphabet", default="plain", show_default=True, type=click.Choice(["plain", "full"]),
+    help="Full: batches, late effects, messages, compactions, approvals too.",
+)  # fmt: skip
+@click.option("--worker", is_flag=True, help="Run by the durable worker, which is killed and resumed.")
 @click.option("--property", "properties", multiple=True, help="A property; without it, all. Repeatable.")
 @click.option("--depth", type=click.IntRange(1), help="Explore runs of at most so many turns.")
 @click.option("--max-states", type=click.IntRange(1), help="Keep at most so many states.")
@@ -47,6 +52,8 @@ def command(
     items: int,
     skippable: int,
     checks: Any,
+    alphabet: Any,
+    worker: bool,
     properties: tuple[str, ...],
     depth: int | None,
     max_states: int | None,
@@ -69,7 +76,8 @@ def command(
     names = tuple(name.replace(" ", "_") for name in properties)
     bounds: dict[str, Any] = {"depth": depth, "max_states": max_states or MAX_STATES}
     try:
-        setting = Setting(items, checks, skippable)
+        full = worker or alphabet == "full"
+        setting = Setting(items, checks, skippable, "full" if full else "plain", worker)
         find_properties(names)
     except ValueError as error:
         raise UsageProblem(str(error)) from None
@@ -129,8 +137,16 @@ def _answer(result: Result) -> str:
         return f"refused{how}"
     return (
         f"{result.answer}: {result.states:,} states, {result.transitions:,} transitions,"
-        f" depth {result.depth}, {result.seconds:.1f} s{how}"
+        f" depth {result.depth}, {result.seconds:.1f} s{how}; {_reached(result)}"
     )
+
+
+def _reached(result: Result) -> str:
+    """What the exploration reached, and what it did not."""
+    found = result.witnesses
+    missing = f", not {', '.join(found.missing)}" if found.missing else ""
+    never = f"; never made: {', '.join(found.never)}" if found.never else ""
+    return f"reached {found.count}{missing}{never}"
 
 
 def _transcript(counterexample: Counterexample, strategy: Strategy) -> str:

@@ -1111,6 +1111,15 @@ class Stage:
                 self._perform(tool, arguments)
         self._late = tuple(waiting)
 
+    @property
+    def coming(self) -> tuple[tuple[int, str, str], ...]:
+        """The calls that were accepted and have their effect later: with which request, tool, arguments."""
+        return self._late
+
+    def begin_with(self, coming: tuple[tuple[int, str, str], ...]) -> None:
+        """Begin where these calls were accepted before."""
+        self._late = coming
+
     def settle(self) -> None:
         """Let accepted effects land: the run is over."""
         for _, tool, arguments in self._late:

@@ -7,9 +7,9 @@ so that what the exploration delivers is what a saved counterexample delivers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -25,6 +25,8 @@ from evalkit.strategies.strategy import Strategy
 #: Item ids, in the order in which worlds get them; none occurs in the words of a preset.
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta")
 MAX_ITEMS = len(NAMES)
+#: The kind of moves that are about two items, in every order.
+BATCH = "does one and fails at another"
 #: So many keywords are said in every combination.
 MAX_KEYWORDS = 4
 
@@ -36,6 +38,8 @@ class Move(msgspec.Struct, frozen=True):
 
     ``item`` is the place of the only item it is about, -1 where it is about none or several. ``blocks`` says
     that it states a blocker: in so many words, or as a skip with a reason. ``undoes`` that it undoes work.
+    ``happens``: it is no turn of the model's but something from outside, ``ended`` a message when the run has
+    ended. ``unapproved``: its item waits for an approval. ``then`` is an event that belongs to the turn.
     """
 
     name: str
@@ -44,6 +48,14 @@ class Move(msgspec.Struct, frozen=True):
     blocks: bool = False
     undoes: bool = False
     kind: str = ""
+    happens: Literal["", "user", "ended", "leaves", "compact", "approve", "crash"] = ""
+    unapproved: bool = False
+    then: Document | None = None
+
+    @property
+    def script(self) -> list[Document]:
+        """The move as a script."""
+        return [self.document] if self.then is None else [self.document, self.then]
 
 
 def item_names(items: int) -> tuple[str, ...]:
@@ -54,12 +66,13 @@ def item_names(items: int) -> tuple[str, ...]:
 
 
 def is_closed(moves: tuple[Move, ...], items: int) -> bool:
-    """Whether the moves treat all items alike: each kind that is about an item is there for every item."""
+    """Whether the moves treat all items alike: each kind that is about items is there for every item."""
     places: dict[str, set[int]] = {}
     for move in moves:
         if move.item >= 0:
             places.setdefault(move.kind, set()).add(move.item)
-    return all(len(found) == items for found in places.values())
+    batches = sum(move.kind == BATCH for move in moves)
+    return all(len(found) == items for found in places.values()) and batches in (0, items * (items - 1))
 
 
 def alphabet(strategy: Strategy, items: int) -> tuple[Move, ...]:
@@ -166,6 +179,19 @@ def witness(names: tuple[str, ...]) -> list[Document]:
     """Moves that show that the work could still be done: the model does all of it and says so."""
     done = {"say": "Every item is done now.", "claim": "done"}
     return [{"call": "list_items"}, {"work": list(names)}, done]
+
+
+def scripted(moves: Sequence[Move], names: tuple[str, ...], gated: int) -> list[Document]:
+    """Moves as a script. Each of the first ``gated`` items is approved once no move wants it unapproved."""
+    last = {move.item: at for at, move in enumerate(moves) if move.unapproved}
+    script: list[Document] = []
+    for at in range(-1, len(moves)):
+        if at >= 0:
+            script.extend(moves[at].script)
+        approved = [name for place, name in enumerate(names[:gated]) if last.get(place, -1) == at]
+        if approved:
+            script.append({"approve": approved})
+    return script
 
 
 def _words() -> Iterator[Move]:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from evalkit.core.decisions import Action, End, Ending, RunTools, Verdict
+from evalkit.core.events import Event
 from evalkit.core.turns import Turn
 from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
 from evalkit.harnesses.loop import Loop
@@ -16,7 +17,8 @@ from evalkit.models.scripted import Stage
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
-from evalkit.search.alphabet import Document, Move, witness
+from evalkit.scoring.worker_episode import run_worker_episode
+from evalkit.search.alphabet import Document, Move, scripted, witness
 from evalkit.search.ground import Ground, read_document, write_document
 from evalkit.search.properties import NUDGES, STRETCHES, Property
 from evalkit.search.steps import REFERENCE, Rules
@@ -107,6 +109,11 @@ class RulesMind(LoopMind):
             self._ran = ()
         return action, verdict
 
+    def event(self, event: Event) -> None:
+        super().event(event)
+        if self._watch is not None:
+            self._memory = self._watch.told(self._memory, event)
+
     def results(self, ran: tuple[Ran, ...]) -> None:
         self._ran = ran
         self.state = self._rules.on_results(self.loop, self.state, ran)
@@ -169,8 +176,12 @@ class Confirmer:
     def _scripts(self, moves: list[Move], fires: str) -> Iterator[tuple[list[Move], int]]:
         """What the model's moves may be in full, with the turns each takes; the shortest first."""
         strategy = self.ground.strategy
+        taken = sum(not move.happens for move in moves)
         if fires == "":
-            yield moves, len(moves)
+            yield moves, taken
+        elif fires == "leaves":
+            leaves = next(move for move in self.ground.moves if move.happens == fires)
+            yield [*moves[:-1], leaves, moves[-1]], taken
         elif fires == "limit":
             yield from self._filled(moves)
         else:
@@ -181,13 +192,13 @@ class Confirmer:
                 "cut_offs": strategy.cut_offs,
             }
             # Moves before the last one may have brought the cap nearer already.
-            yield moves, len(moves)
+            yield moves, taken
             for times in range(1, (caps.get(fires) or REFUSALS_IN_A_ROW) + 1):
-                yield [*moves[:-1], _repeated(moves[-1:], times + 1)], len(moves) + times
+                yield [*moves[:-1], _repeated(moves[-1:], times + 1)], taken + times
 
     def _filled(self, moves: list[Move]) -> Iterator[tuple[list[Move], int]]:
         """The moves with reading calls between, so that the limit is reached at the last one."""
-        turns, length = self._loop.limits.turns, len(moves)
+        turns, length = self._loop.limits.turns, sum(not move.happens for move in moves)
         counts = list(range(FILLING)) if turns is None else [turns - length] if turns >= length else []
         item = next(iter(self.ground.task.vocabulary))
         fillers = (
@@ -198,23 +209,23 @@ class Confirmer:
             if not count:
                 yield moves, length
                 continue
-            for at in range(length - 1, -1, -1):
+            for at in range(len(moves) - 1, -1, -1):
                 for filler in fillers:
                     yield [*moves[:at], _repeated([filler], count), *moves[at:]], length + count
 
     def _tried(self, script: list[Move], turns: int, found: Property) -> Counterexample | None:
         """The counterexample that a script is, if a real run of it breaks the property."""
         ground, strategy = self.ground, self.ground.strategy
-        moves = [*(move.document for move in script), *witness(tuple(ground.task.vocabulary))]
+        names = tuple(ground.task.vocabulary)
+        moves = [*scripted(script, names, ground.setting.gated), *witness(names)]
         document = ground.setting.document(strategy, moves, scenario_name(f"{strategy.name}-{found.name}"))
         document["summary"] = f"Against {strategy.name} it does not hold that {found.says}."
         arena = Arena(read_document(document), strategy.offers)
         blocks = any(move.blocks for move in script)
         for seed in range(SEEDS if strategy.random else 1):
-            watch = watch_of(found.needs, self._loop)
-            episode, broken = run_with(arena, strategy, seed, self.rules, watch)
+            episode, broken = self._run(arena, seed, found)
             if _breaks(found, episode, broken, turns, blocks):
-                again, _ = run_with(arena, strategy, seed, self.rules, watch_of(found.needs, self._loop))
+                again, _ = self._run(arena, seed, found)
                 if (again.outcome, again.native, again.turns) != (
                     episode.outcome,
                     episode.native,
@@ -239,12 +250,20 @@ class Confirmer:
                 )
         return None
 
+    def _run(self, arena: Arena, seed: int, found: Property) -> tuple[Episode, int]:
+        """A real run, and what a watch saw broken; nobody watches a worker's steps."""
+        strategy = self.ground.strategy
+        if self.ground.setting.worker:
+            return run_worker_episode(arena, strategy, seed), 0
+        return run_with(arena, strategy, seed, self.rules, watch_of(found.needs, self._loop))
+
 
 def _repeated(moves: list[Move], times: int | str) -> Move:
     """Moves again and again, as one move."""
     names = ", ".join(move.name for move in moves)
     often = "for ever" if times == "forever" else f"{times} times"
-    document: Document = {"repeat": {"times": times, "do": [move.document for move in moves]}}
+    inner = [document for move in moves for document in move.script]
+    document: Document = {"repeat": {"times": times, "do": inner}}
     return Move(f"{names}, {often}", document, blocks=any(move.blocks for move in moves))
 
 

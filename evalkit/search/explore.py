@@ -15,6 +15,7 @@ from evalkit.search.packing import Packing
 from evalkit.search.properties import DISHONEST, EARLY, FALSE_DONE, INEXACT, Property
 from evalkit.search.steps import Outcome, Stepper
 from evalkit.search.watching import Watch
+from evalkit.search.witnesses import Witnesses
 
 #: Told of states, transitions and depth while an exploration runs.
 Progress = Callable[[int, int, int], None]
@@ -32,7 +33,8 @@ class Swept(msgspec.Struct):
 
     ``doubted`` are properties broken only in ways that no real run takes. ``complete``: nothing was left;
     ``full``: the bound on states was reached. ``lasso`` has the moves of a run that comes back to the state
-    it was in after some of them. ``reports``: some run ends with a report.
+    it was in after some of them. ``reports``: some run ends with a report. ``completes``: some run ends done
+    with all of the work done. ``delivered`` are the places of the moves that were made in some state.
     """
 
     states: int = 0
@@ -45,6 +47,9 @@ class Swept(msgspec.Struct):
     doubted: set[str] = set()
     lasso: tuple[tuple[int, ...], int] | None = None
     reports: bool = False
+    completes: bool = False
+    delivered: set[int] = set()
+    witnesses: Witnesses = Witnesses()
 
 
 class Sweep:
@@ -52,7 +57,7 @@ class Sweep:
 
     What is kept of the loop's state is the stepper's to say. ``undo`` False leaves the moves out that undo
     work, ``merge_items`` False tells all items apart. ``lasso`` looks for a way that comes back to a state
-    instead of a broken property.
+    instead of a broken property; what happens from outside is left out then, since it ends by itself.
     """
 
     def __init__(
@@ -82,14 +87,18 @@ class Sweep:
         self._progress = progress
         self._lasso = lasso
         self._all, self._settled = ground.all, ground.settled
-        self._places = tuple(place for place, move in enumerate(ground.moves) if undo or not move.undoes)
+        self._places = tuple(
+            place
+            for place, move in enumerate(ground.moves)
+            if (undo or not move.undoes) and not (lasso and move.happens)
+        )
         self.packing = Packing(ground, stepper.states, watch, self._places, merge=merge_items)
         self._tried: dict[tuple[str, int, bool], int] = {}
         self.keys = array("q")
         self.parents = array("l")
         self.via = array("H")
         self._edges: dict[int, list[tuple[int, int]]] = {}
-        self.swept = Swept(found={}, doubted=set())
+        self.swept = Swept(found={}, doubted=set(), delivered=set())
 
     def start(self) -> int:
         """The first state."""
@@ -152,26 +161,36 @@ class Sweep:
         canonical = self.packing.canonical if self.packing.orbits else None
         simple = type(watch) is Watch
         count = 0
-        for place in self.packing.places(key):
-            if memory and not watch.expands(memory, turns[place]):
+        delivered = self.swept.delivered
+        coming, late, leaves = world & ground.coming, ground.late, ground.leaves
+        places = self.packing.places(key) if loop not in stepper.states.over else stepper.after_end
+        for place in places:
+            happens = moves[place].happens
+            if coming and place in late:
+                continue
+            if memory and not happens and not watch.expands(memory, turns[place]):
                 continue
             for outcome in stepper.outcomes(loop, place, world):
                 count += 1
+                delivered.add(leaves if outcome.fires == "leaves" else place)
                 after = outcome.worlds[world]
                 broken = outcome.broken
                 if outcome.ending is not None:
                     broken |= self._judged(outcome, after, memory, moves[place].blocks)
                     if broken & self._bits:
                         self._found(index, depth, place, outcome.fires, broken)
-                    continue
+                    if outcome.loop < 0:
+                        continue
                 if simple:
                     then = memory | moves[place].blocks
+                elif happens:
+                    then = watch.told(memory, stepper.ground.events[place])
                 else:
                     then, over = watch.after(
                         memory, turns[place], moves[place].blocks, outcome.ran, outcome.action
                     )
                     broken |= over
-                if broken & self._bits:
+                if broken & self._bits and outcome.ending is None:
                     self._found(index, depth, place, outcome.fires, broken)
                 new = (outcome.loop * size + then) << shift | after & low
                 if canonical is not None:
@@ -199,6 +218,8 @@ class Sweep:
         """The properties that an ending breaks, given the world it leaves."""
         unsettled = self._all & ~self._settled[world]
         broken = 0
+        if not unsettled and outcome.ending == "done":
+            self.swept.completes = True
         if unsettled:
             if outcome.ending == "done":
                 broken = FALSE_DONE
@@ -255,10 +276,13 @@ class Sweep:
 
     def _successors(self, key: int, place: int) -> Iterator[int]:
         loop, memory, world = self.packing.unpack(key)
-        turn, blocks = self.ground.turns[place], self.ground.moves[place].blocks
+        turn, move = self.ground.turns[place], self.ground.moves[place]
         for outcome in self.stepper.outcomes(loop, place, world):
-            if outcome.ending is None:
-                then, _ = self.watch.after(memory, turn, blocks, outcome.ran, outcome.action)
+            if outcome.loop >= 0:
+                if move.happens:
+                    then = self.watch.told(memory, self.ground.events[place])
+                else:
+                    then, _ = self.watch.after(memory, turn, move.blocks, outcome.ran, outcome.action)
                 yield self.packing.pack(outcome.loop, then, outcome.worlds[world])
 
     def _found(self, index: int, depth: int, place: int, fires: str, broken: int) -> None:
@@ -286,6 +310,8 @@ class Sweep:
 
     def _breaks(self, key: int, place: int, fires: str, broken: int) -> bool:
         """Whether a move breaks just these properties in a state, with that limit or cap firing."""
+        if self.ground.moves[place].happens:
+            return False
         loop, memory, world = self.packing.unpack(key)
         turn, blocks = self.ground.turns[place], self.ground.moves[place].blocks
         for outcome in self.stepper.outcomes(loop, place, world):

@@ -6,13 +6,18 @@ its calls run by the driver's own hands, and what comes of it remembered.
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Literal
 
 import msgspec
 import yaml
 
 from evalkit.core.channels import speaks
 from evalkit.core.decisions import Action, Verdict
+from evalkit.core.events import Event
+from evalkit.core.keys import item_of
 from evalkit.core.requests import Request, neutral_faults
 from evalkit.core.tasks import Checks, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
@@ -22,8 +27,10 @@ from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
 from evalkit.search.alphabet import Document, Move, alphabet, item_names, output_schema
+from evalkit.search.larger import larger_moves
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
+from evalkit.worker.scripted import StageWorkplace
 from evalkit.worlds import action_of, make_world
 
 #: The family of saved counterexamples.
@@ -31,16 +38,36 @@ FAMILY = "worst_cases"
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """The world of an exploration: how many items, the last ``skippable`` of them skippable, the checks."""
+    """The world of an exploration: how many items, the last ``skippable`` of them skippable, the checks.
+
+    ``alphabet`` says which moves the model and the outside have; with ``full`` each item waits for a person's
+    approval. ``worker``: the strategy is run by the durable worker, which can be killed and resumed.
+    """
 
     items: int = 3
     checks: Checks = "full"
     skippable: int = 0
+    alphabet: Literal["plain", "full"] = "plain"
+    worker: bool = False
 
     def __post_init__(self) -> None:
         item_names(self.items)
         if not 0 <= self.skippable <= self.items:
             raise ValueError(f"skippable must be from 0 to the number of items; got {self.skippable}")
+        if self.worker and self.alphabet != "full":
+            raise ValueError("a worker is killed only with the alphabet full")
+
+    @property
+    def gated(self) -> int:
+        """How many items wait for an approval."""
+        return self.items if self.alphabet == "full" else 0
+
+    def moves(self, strategy: Strategy) -> tuple[Move, ...]:
+        """The moves of the alphabet against a strategy; the plainest come first."""
+        plain = alphabet(strategy, self.items)
+        if self.alphabet == "plain":
+            return plain
+        return (*plain, *larger_moves(strategy.offers, self.items, worker=self.worker))
 
     def document(self, strategy: Strategy, moves: list[Document], name: str = "free-model") -> dict[str, Any]:
         """A scenario of this world in which the model makes ``moves``."""
@@ -54,6 +81,8 @@ class Setting(msgspec.Struct, frozen=True):
         world: dict[str, Any] = {"kind": "items", "items": list(names)}
         if self.skippable:
             world["skippable"] = list(names[-self.skippable :])
+        if self.gated:
+            world["gated"] = list(names[: self.gated])
         task: dict[str, Any] = {
             "prompt": "Do every item that list_items returns.",
             "done_when": "Every item is done.",
@@ -99,14 +128,16 @@ class Played(msgspec.Struct, frozen=True, gc=False):
 class Ground:
     """The moves of one strategy in one setting, and what they do. It holds no state of an exploration.
 
-    A world is an int: the items done, then the skippable items reported skipped, then one bit that says
-    whether anything had an effect.
+    A world is an int of item sets: the items done, the skippable ones reported skipped; where effects come
+    late those that land with the next request and with the one after. Its highest bit says whether anything
+    had an effect. ``planes`` is the number of these sets. Whether an item is approved is no part of it: a
+    move says whether its call is made before the approval.
     """
 
     def __init__(self, strategy: Strategy, setting: Setting, moves: tuple[Move, ...] | None = None) -> None:
         self.strategy = strategy
         self.setting = setting
-        self.moves = alphabet(strategy, setting.items) if moves is None else moves
+        self.moves = setting.moves(strategy) if moves is None else moves
         scenario = read_document(setting.document(strategy, [move.document for move in self.moves]))
         self._world = make_world(scenario.world)
         self.items = setting.items
@@ -123,12 +154,28 @@ class Ground:
             )
             for move in scenario.moves
         ]
-        self.turns: tuple[Turn, ...] = tuple(self._delivered(place, 0)[1] for place in range(len(self.moves)))
+        late = [_is_late(move.document) for move in self.moves]
+        self._lands = 2 if any(late) else 0
+        self.planes = 2 + self._lands
+        #: The part of a world in which an effect is on its way; one at a time, so these moves wait then.
+        self.coming = ((1 << self._lands * self.items) - 1) << 2 * self.items
+        self.late = frozenset(place for place, found in enumerate(late) if found)
+        #: How many bits a world has.
+        self.width = self.planes * self.items + 1
+        #: The place of the user's leaving, -1 without one.
+        self.leaves = next((place for place, move in enumerate(self.moves) if move.happens == "leaves"), -1)
+        self.events: tuple[Event | None, ...] = tuple(
+            self._event(place) if move.happens else None for place, move in enumerate(self.moves)
+        )
+        silent = Turn((), "end_turn")
+        self.turns: tuple[Turn, ...] = tuple(
+            silent if move.happens else self._delivered(place, 0)[1] for place, move in enumerate(self.moves)
+        )
         self._played: dict[tuple[int, int, tuple[Call, ...]], Played] = {}
         self._faults: dict[tuple[int, Action, tuple[Call, ...]], bool] = {}
-        size = 1 << (2 * self.items + 1)
-        self.settled = [self._settled(world) for world in range(size)]
-        self.verdicts: list[Verdict | None] = [None] * size
+        #: The items settled in a world once all effects have landed, and what its checks say before that.
+        self.settled: dict[int, int] = _Known(self._settled)
+        self.verdicts: dict[int, Verdict] = _Known(lambda world: self._set(world).check(setting.checks))
 
     # Worlds
 
@@ -136,26 +183,37 @@ class Ground:
         copy = self._world.fork()
         copy.done = world & self.all
         copy.skipped = (world >> self.items) & self.all
-        copy.effects = {"before": 1} if world >> (2 * self.items) & 1 else {}
+        copy.approved = copy.gated
+        copy.effects = {"before": 1} if world >> (self.planes * self.items) & 1 else {}
         return copy
 
+    def _coming(self, world: int) -> tuple[tuple[int, str, str], ...]:
+        """The effects that have yet to land, as a stage keeps them: those of the next request come first."""
+        found = []
+        for lands in range(self._lands):
+            items = world >> (2 + lands) * self.items & self.all
+            for name in self.task.names(items):
+                ((tool, arguments),) = self._world.settle_calls(name, "")
+                found.append((lands + 1, tool, json.dumps(arguments)))
+        return tuple(found)
+
     def _settled(self, world: int) -> int:
-        settled: int = self._set(world).settled()
+        copy = self._set(world)
+        for _, tool, arguments in self._coming(world):
+            copy.perform(tool, json.loads(arguments))
+        settled: int = copy.settled()
         return settled
 
-    def packed(self, world: Any) -> int:
-        """A world as an int."""
-        skipped = world.skipped & world.skippable
-        touched = bool(world.effects)
-        packed: int = world.done | skipped << self.items | touched << (2 * self.items)
-        return packed
+    def packed(self, world: Any, coming: tuple[tuple[int, str, str], ...] = ()) -> int:
+        """A world as an int, with the effects that have yet to land."""
+        packed: int = world.done | (world.skipped & world.skippable) << self.items
+        for lands, _, arguments in coming:
+            packed |= self._world.vocabulary[json.loads(arguments)["item"]] << (1 + lands) * self.items
+        return packed | bool(world.effects) << (self.planes * self.items)
 
     def verdict(self, world: int) -> Verdict:
         """What the acceptance checks say of a world."""
-        known = self.verdicts[world]
-        if known is None:
-            known = self.verdicts[world] = self._set(world).check(self.setting.checks)
-        return known
+        return self.verdicts[world]
 
     def replays(self, world: int, item: str) -> bool:
         """Whether an item, read again, is done."""
@@ -163,8 +221,19 @@ class Ground:
 
     # Turns
 
+    def _event(self, place: int) -> Event | None:
+        """What a move from outside is to a harness; None for a crash."""
+        player = self._players[place]
+        step = player.upcoming(player.start, 0, 0)
+        assert step is not None
+        return step[1].happens
+
     def _delivered(self, place: int, world: int) -> tuple[Stage, Turn]:
-        stage = Stage(self._players[place], self._set(world), self.task, None, 1 << 60, 1)
+        state = self._set(world)
+        if self.moves[place].unapproved:
+            state.approved = 0
+        stage = Stage(self._players[place], state, self.task, None, 1 << 60, 1)
+        stage.begin_with(self._coming(world))
         return stage, stage.ask(Request())
 
     def play(self, place: int, world: int, calls: tuple[Call, ...]) -> Played:
@@ -177,19 +246,38 @@ class Ground:
 
     def _play(self, place: int, world: int, calls: tuple[Call, ...]) -> Played:
         stage, turn = self._delivered(place, world)
-        before = dict(stage.world.effects)
-        ran = tuple(run_call(stage, self.task, call) for call in calls)
-        effects = {
-            action: count - before.get(action, 0)
-            for action, count in stage.world.effects.items()
-            if count != before.get(action, 0)
-        }
+        before = self._had(stage)
+        if calls and self.moves[place].then is not None:
+            ran = self._killed(stage, calls)
+        else:
+            ran = tuple(run_call(stage, self.task, call) for call in calls)
+        before.subtract(self._had(stage))
+        effects = {action: -count for action, count in before.items() if count}
         return Played(
-            world=self.packed(stage.world),
+            world=self.packed(stage.world, stage.coming),
             ran=ran,
             cut_off=not speaks(turn) and any(record.tool is not None for record in ran),
             surplus=any(count > self._complete(turn, action) for action, count in effects.items()),
         )
+
+    def _had(self, stage: Stage) -> Counter[str]:
+        """How often each action had its effect, or was accepted and will have it."""
+        tools = self.task.tools
+        coming = (action_of(tools.get(tool), json.loads(arguments)) for _, tool, arguments in stage.coming)
+        return Counter(stage.world.effects) + Counter(action for action in coming if action)
+
+    def _killed(self, stage: Stage, calls: tuple[Call, ...]) -> tuple[Ran, ...]:
+        """Calls by the worker that is killed before the answer; the next one looks first, then makes them."""
+        workplace = StageWorkplace(stage)
+        ran = []
+        for call in calls:
+            if call.tool in self.task.tools:
+                workplace.run(call, None)
+                if workplace.care(call) == "looked_up" and (known := workplace.look_up(call)) is not None:
+                    ran.append(Ran(call, known, self.task.tools[call.tool], item_of(self.task, call)))
+                    continue
+            ran.append(run_call(stage, self.task, call))
+        return tuple(ran)
 
     def _complete(self, turn: Turn, action: str) -> int:
         """How many complete calls for a logical action a turn has."""
@@ -232,11 +320,28 @@ class Reading:
 
     def artifact(self) -> bool:
         self.read = True
-        return bool(self.world >> (2 * self.ground.items) & 1)
+        return bool(self.world >> (self.ground.planes * self.ground.items) & 1)
 
     def replays(self, item: str) -> bool:
         self.read = True
         return self.ground.replays(self.world, item)
+
+
+class _Known(dict[int, Any]):
+    """What is so of a world, worked out when it is asked for the first time."""
+
+    def __init__(self, find: Callable[[int], Any]) -> None:
+        super().__init__()
+        self._find = find
+
+    def __missing__(self, world: int) -> Any:
+        found = self[world] = self._find(world)
+        return found
+
+
+def _is_late(document: Document) -> bool:
+    """Whether a move accepts an effect that comes later."""
+    return document.get("reply", {}).get("effect") == "late"
 
 
 def _remembering(task: Task) -> Task:

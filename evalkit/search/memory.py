@@ -93,20 +93,26 @@ class LoopStates:
         self._left_out = {name: first for name, first in fields if name in left_out}
         self._untouched = (0,) * len(acting_tools(task))
         self._ids: dict[State, int] = {}
+        self._ended: dict[State, int] = {}
         self.states: list[State] = []
+        #: The numbers of states in which the run has ended and may still go on.
+        self.over: set[int] = set()
         self._profiles: dict[int, tuple[int, ...]] = {}
         self._permuted: dict[tuple[int, tuple[int, ...]], int] = {}
 
     def __len__(self) -> int:
         return len(self.states)
 
-    def number(self, state: State) -> int:
-        """The number of a state, once what is not kept is left out of it."""
+    def number(self, state: State, *, over: bool = False) -> int:
+        """The number of a state, once what is not kept is left out of it; ``over``: the run has ended."""
         kept = _replace(state, **self._left_out)
-        number = self._ids.get(kept)
+        ids = self._ended if over else self._ids
+        number = ids.get(kept)
         if number is None:
-            number = self._ids[kept] = len(self.states)
+            number = ids[kept] = len(self.states)
             self.states.append(kept)
+            if over:
+                self.over.add(number)
         return number
 
     # Items
@@ -132,7 +138,8 @@ class LoopStates:
         key = (number, order)
         known = self._permuted.get(key)
         if known is None:
-            known = self._permuted[key] = self.number(self._rename(self.states[number], order))
+            renamed = self._rename(self.states[number], order)
+            known = self._permuted[key] = self.number(renamed, over=number in self.over)
         return known
 
     def _rename(self, state: State, order: tuple[int, ...]) -> State:

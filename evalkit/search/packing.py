@@ -27,7 +27,7 @@ class Packing:
         self._states = states
         self._watch = watch
         self._places = places
-        self.shift = 2 * ground.items + 1
+        self.shift = ground.width
         self.low = (1 << self.shift) - 1
         if not reads_artifact(ground.strategy):
             self.low >>= 1
@@ -73,6 +73,8 @@ class Packing:
         kinds = []
         for place in range(items):
             kind = profile[place] << 2 | (world >> place & 1) << 1 | world >> (items + place) & 1
+            for plane in range(2, self._ground.planes):
+                kind = kind << 1 | world >> (plane * items + place) & 1
             for plane in range(planes):
                 kind = kind << 1 | memory >> (plane * items + place) & 1
             kinds.append(kind)
@@ -90,8 +92,11 @@ class Packing:
             return key
         new = tuple(order)
         ones = (1 << items) - 1
-        rest = world >> (2 * items) << (2 * items)
-        world = permute(world & ones, new) | permute(world >> items & ones, new) << items | rest
+        top = self._ground.planes * items
+        renamed = world >> top << top
+        for plane in range(self._ground.planes):
+            renamed |= permute(world >> plane * items & ones, new) << plane * items
+        world = renamed
         for plane in range(self._watch.planes):
             at = plane * items
             old_plane = memory >> at & ones

@@ -18,7 +18,7 @@ from evalkit.harnesses.loop import Loop, State
 from evalkit.models.scripted import Stage
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
-from evalkit.search.alphabet import Move, witness
+from evalkit.search.alphabet import Move, scripted, witness
 from evalkit.search.counterexample import Confirmer
 from evalkit.search.explore import Sweep
 from evalkit.search.ground import Ground, Setting, read_document, write_document
@@ -113,10 +113,11 @@ class Game:
 
     def document(self, name: str, *, waiting: bool = False) -> dict[str, Any]:
         """The scenario of the moves so far; then the model does the work, so that it could be finished."""
-        moves: list[dict[str, Any]] = [move.document for move in self.chosen]
+        names = tuple(self.ground.task.vocabulary)
+        moves: list[dict[str, Any]] = scripted(self.chosen, names, self.setting.gated)
         if waiting:
             moves.append({"say": _WAITING})
-        moves += witness(tuple(self.ground.task.vocabulary))
+        moves += witness(names)
         return {**self.setting.document(self.strategy, moves, name), "source": "played by hand"}
 
     def text(self, name: str) -> str:

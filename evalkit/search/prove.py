@@ -19,6 +19,7 @@ from evalkit.search.memory import is_finite
 from evalkit.search.noticing import Noticed
 from evalkit.search.properties import PROPERTIES, Property, find_properties, has_limit, not_applicable
 from evalkit.search.steps import EVERYTHING, KEEPS, REFERENCE, Rules, Stepper
+from evalkit.search.witnesses import COMPLETE, Witnesses, witnesses
 from evalkit.strategies.conditions import _draw, parts_of, verifier
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
@@ -38,7 +39,8 @@ _SEEDS = 20_000
 class Result(msgspec.Struct, frozen=True):
     """The answer on one property. ``how`` says why, in words, where the numbers do not.
 
-    ``states``, ``transitions``, ``depth`` and ``seconds`` are those of the exploration that answered.
+    ``states``, ``transitions``, ``depth`` and ``seconds`` are those of the exploration that answered,
+    ``witnesses`` what it reached.
     """
 
     property: str
@@ -50,6 +52,7 @@ class Result(msgspec.Struct, frozen=True):
     depth: int = 0
     seconds: float = 0.0
     counterexample: Counterexample | None = None
+    witnesses: Witnesses = Witnesses()
 
 
 class Proof(msgspec.Struct, frozen=True):
@@ -117,9 +120,11 @@ def _over(ground: Ground) -> str:
     setting = ground.setting
     said = f", the words {', '.join(words)}" if words else ""
     filled = f", {len(schemas)} schema{'s' if len(schemas) > 1 else ''} filled" if schemas else ""
+    gated = ", each to be approved" if setting.gated else ""
+    by = ", run by the durable worker" if setting.worker else ""
     return (
         f"{len(ground.moves)} moves{said}{filled}, {setting.items} items, {setting.skippable} of them"
-        f" skippable, checks {setting.checks}; what no move does is listed in docs/worst-cases.md"
+        f" skippable{gated}, checks {setting.checks}{by}; what no move does is listed in docs/worst-cases.md"
     )
 
 
@@ -192,9 +197,9 @@ class _Run:
         strategy = self.ground.strategy
         seeds = error_seeds(strategy, self.ground.task, self.loop.limits.turns) if strategy.random else (0,)
         stepper = Stepper(self.ground, self.rules, keep, seeds, self.noticed)
-        told = self.progress
+        progress = self.progress
         label = " ".join((*(("exact",) if exact else ()), needs))
-        return Sweep(
+        swept = Sweep(
             self.ground,
             stepper,
             watch_of(needs, self.loop),
@@ -205,8 +210,13 @@ class _Run:
             confirm=self.confirm,
             max_depth=self.depth,
             max_states=self.max_states,
-            progress=None if told is None else lambda *numbers: told(label, *numbers),
+            progress=None if progress is None else lambda *numbers: progress(label, *numbers),
         ).run()
+        made = swept.delivered
+        names = tuple(move.name for place, move in enumerate(self.ground.moves) if place not in made)
+        told = (*stepper.told, *((COMPLETE,) if swept.completes else ()))
+        swept.witnesses = witnesses(self.loop, told, names)
+        return swept
 
     def _endless(self) -> Result:
         """Whether a run can come back to a state that it has been in, and so need never end."""
@@ -254,6 +264,7 @@ def _numbers(
         depth=swept.depth,
         seconds=swept.seconds,
         counterexample=counterexample,
+        witnesses=swept.witnesses,
     )
 
 

@@ -8,18 +8,21 @@ from typing import Any
 
 import msgspec
 
-from evalkit.core.decisions import Action, End, RunTools, Verdict
+from evalkit.core.channels import is_decision
+from evalkit.core.decisions import Action, End, RunTools, Send, Verdict
 from evalkit.core.turns import Call, Turn
 from evalkit.harnesses import loop as reference
 from evalkit.harnesses.driver import StrategyFailed
-from evalkit.harnesses.loop import Loop, State
+from evalkit.harnesses.loop import Loop, State, on_event
 from evalkit.search.ground import Ground, Reading
 from evalkit.search.memory import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn
 from evalkit.search.noticing import Noticed, watched
 from evalkit.search.properties import CUT_OFF, DUPLICATE, ENDLESS, RULES, Needs, stretch_caps
+from evalkit.search.witnesses import told
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.view import Instruments, View
+from evalkit.worker.encoding import dump_state, load_state
 
 #: What has to be kept of the loop's state for each group of properties, beyond folds and loop guard.
 KEEPS: dict[Needs, frozenset[str]] = {
@@ -31,6 +34,7 @@ KEEPS: dict[Needs, frozenset[str]] = {
 EVERYTHING = COUNTERS | REPORTED | ACTED
 
 _replace = msgspec.structs.replace
+_GO_ON = Send()
 #: So many remembered steps and verdicts are kept; then they are forgotten and worked out again.
 KEPT = 500_000
 
@@ -80,12 +84,23 @@ class Played(dict[int, int]):
         return known
 
 
+class Unchanged(dict[int, int]):
+    """What something from outside makes of each world: nothing."""
+
+    def __missing__(self, world: int) -> int:
+        return world
+
+
+_UNCHANGED = Unchanged()
+
+
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What a move leads to from a state of the loop.
 
     ``fires`` names the limit or cap that was let fire. ``ending`` is the kind of the ending, None where the
-    run goes on in loop state ``loop``; ``reported`` the items that its report names, None without a report.
-    ``broken`` are the properties that the step itself breaks, ``worlds`` what becomes of the world.
+    run goes on. ``loop`` is the loop's state then, -1 where it is not kept: an ending that nothing follows.
+    ``reported`` are the items that an ending's report names, None without a report. ``broken`` are the
+    properties that the step itself breaks, ``worlds`` what becomes of the world.
     """
 
     fires: str
@@ -95,7 +110,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     reported: int | None
     broken: int
     ran: tuple[Ran, ...]
-    worlds: Played
+    worlds: Played | Unchanged
 
 
 class _Remembered(Condition):
@@ -196,6 +211,13 @@ class Stepper:
         costs = self._limits.tokens is not None or self._limits.usd is not None
         self._tries_limit = self._sets_turns or costs
         self._moves = len(ground.moves)
+        self._events = ground.events
+        self._happens = [move.happens for move in ground.moves]
+        #: Whether a run that has ended may go on, and what may happen then.
+        self.after_end = tuple(place for place, kind in enumerate(self._happens) if kind == "ended")
+        self._leaves = ground.leaves >= 0
+        #: What the loop made of turns, in words.
+        self.told: set[str] = set()
         self._plans: dict[int, _Plan] = {}
         self._played: dict[tuple[int, tuple[Call, ...]], Played] = {}
 
@@ -216,6 +238,8 @@ class Stepper:
     def outcomes(self, number: int, place: int, world: int) -> tuple[Outcome, ...]:
         """All that a move can lead to from a loop state in a world; StrategyFailed if a condition raises."""
         try:
+            if self._happens[place]:
+                return self._from_outside(number, place)
             plan = self._plans.get(number * self._moves + place)
             if plan is not None:
                 return plan.outcomes or self._taken(self.loop, plan, number, place, world)
@@ -249,6 +273,19 @@ class Stepper:
             plan = _replace(plan, free=kept, outcomes=None if reading.read else found)
         self._plans[number * self._moves + place] = plan
         return found
+
+    def _from_outside(self, number: int, place: int) -> tuple[Outcome, ...]:
+        """What something from outside leads to; nothing where it cannot happen or changes nothing."""
+        state, event, over = self.states.states[number], self._events[place], number in self.states.over
+        if over != (self._happens[place] == "ended") or self._happens[place] == "leaves":
+            return ()
+        if over and "turns" in self.keep and self._limits.reached(state.turns, 0, 0.0):
+            return ()
+        if event is None:
+            new = load_state(dump_state(state))
+        else:
+            new = on_event(self.loop, state, event, self._reading)
+        return (Outcome("", _GO_ON, self.states.number(new), None, None, 0, (), _UNCHANGED),)
 
     # Taking a step
 
@@ -302,9 +339,13 @@ class Stepper:
         before = self.states.states[number]
         reading.world, reading.last_turn = played[world], turn
         reached, outcome = self._outcome(loop, state, turn, played, "", world)
-        if self._counters(reached) == self._counters(before):
-            return (outcome,)
         found = [outcome]
+        if self._leaves and is_decision(turn, loop.offered):
+            # That the user has left matters at the next end of turn alone, so it is tried at each.
+            gone = self._outcome(loop, _replace(state, leaving=True), turn, played, "leaves", world)[1]
+            found.append(_replace(gone, loop=-1))
+        if self._counters(reached) == self._counters(before):
+            return tuple(found)
         for name, cap in self._caps:
             if getattr(reached, name) > getattr(before, name):
                 full = _replace(before, **{name: cap})
@@ -340,10 +381,15 @@ class Stepper:
         self, loop: Loop, state: State, turn: Turn, played: Played, fires: str, world: int
     ) -> tuple[State, Outcome]:
         reached, action, _ = self._on_turn(loop, state, turn, self._reading)
+        self.told.add(told(turn, action))
+        ran = played.ran if not played.varies else played.answers(world)
         if type(action) is End:
             report = action.ending.report.outstanding if self._reports else None
             reported = None if report is None else self.ground.task.items_of(report)
-            return reached, Outcome(fires, action, 0, action.ending.kind, reported, played.broken, (), played)
-        ran = played.ran if not played.varies else played.answers(world)
+            # The user may write once more, unless a limit is what ended the run.
+            goes_on = self.after_end and fires != "limit"
+            after = self.states.number(reached, over=True) if goes_on else -1
+            kind = action.ending.kind
+            return reached, Outcome(fires, action, after, kind, reported, played.broken, ran, played)
         broken = played.broken | played.rules(action)
         return reached, Outcome(fires, action, self.states.number(reached), None, None, broken, ran, played)

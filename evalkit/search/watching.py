@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evalkit.core.channels import is_nudge, protocol_state
 from evalkit.core.decisions import Action, Reissue, Resend, Send
+from evalkit.core.events import Event, UserWrites
 from evalkit.core.turns import Turn
 from evalkit.harnesses.loop import Loop
 from evalkit.search.properties import NUDGES, STRETCHES, stretch_caps
@@ -27,6 +28,10 @@ class Watch:
     ) -> tuple[int, int]:
         """The memory after a continuation, and the bits of the properties that it breaks."""
         return memory | blocks, 0
+
+    def told(self, memory: int, event: Event | None) -> int:
+        """The memory when something happened from outside; None is a crash."""
+        return memory
 
     def ends(self, memory: int, blocks: bool) -> bool:
         """Whether a blocker was stated when the run ends."""
@@ -68,6 +73,12 @@ class NudgeWatch(Watch):
             self._budget is not None and total > self._budget
         )
         return (total * self._counts + count) << self._items | acted, NUDGES if over else 0
+
+    def told(self, memory: int, event: Event | None) -> int:
+        if not isinstance(event, UserWrites):
+            return memory
+        acted, total = memory & ((1 << self._items) - 1), (memory >> self._items) // self._counts
+        return (total * self._counts) << self._items | acted
 
     def ends(self, memory: int, blocks: bool) -> bool:
         return blocks
