@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("strategy", required=False)
-@click.option("--all", "every", is_flag=True, help="All presets; exit code 0 whatever is refuted.")
+@click.option(
+    "--all", "every", is_flag=True, help="All presets, with both alphabets; exit code 0 whatever is refuted."
+)
 @click.option("--items", default=3, show_default=True, type=click.IntRange(1, 8), help="Items of the world.")
 @click.option("--skippable", default=0, type=click.IntRange(0, 8), help="So many of them may be skipped.")
 @click.option(
@@ -69,7 +71,7 @@ def command(
     from evalkit.search.ground import Setting
     from evalkit.search.properties import find_properties
     from evalkit.search.prove import MAX_STATES, prove
-    from evalkit.search.table import prove_presets
+    from evalkit.search.table import prove_larger, prove_presets
 
     if every == (strategy is not None):
         raise UsageProblem("expected a STRATEGY or --all")
@@ -82,11 +84,11 @@ def command(
     except ValueError as error:
         raise UsageProblem(str(error)) from None
     if strategy is None:
-        _show_all(
-            prove_presets(setting, names, **bounds, progress=lambda name: _progress(name, as_json)),
-            save,
-            as_json,
-        )
+        proofs = prove_presets(setting, names, **bounds, progress=lambda name: _progress(name, as_json))
+        larger = []
+        if not full:
+            larger = prove_larger(setting, names, progress=lambda name: _progress(f"{name}, full", as_json))
+        _show_all(proofs, larger, save, as_json)
         return
     with one_line_errors():
         found = find_strategy(strategy)
@@ -121,7 +123,7 @@ def _show(proof: Proof, strategy: Strategy, save: Path | None) -> None:
         click.echo(f"\nrefuted: {', '.join(name.replace('_', ' ') for name in names)}")
         for number, move in enumerate(counterexample.moves, 1):
             click.echo(f"  {number}. the model {move}")
-        click.echo(_transcript(counterexample, strategy))
+        click.echo(_transcript(counterexample, strategy, worker=setting.worker))
     if save is not None:
         tell_saved(save, refuted=not proof.holds)
 
@@ -149,22 +151,24 @@ def _reached(result: Result) -> str:
     return f"reached {found.count}{missing}{never}"
 
 
-def _transcript(counterexample: Counterexample, strategy: Strategy) -> str:
+def _transcript(counterexample: Counterexample, strategy: Strategy, *, worker: bool) -> str:
     from evalkit.reports.transcript import replay, transcript_text
 
+    if worker:
+        return f"outcome: {counterexample.outcome}; evalkit run SAVED --harness worker:{strategy.name}"
     return shortened(transcript_text(replay(counterexample.scenario, strategy, counterexample.seed)))
 
 
-def _show_all(proofs: list[Proof], save: Path | None, as_json: bool) -> None:
+def _show_all(proofs: list[Proof], larger: list[Proof], save: Path | None, as_json: bool) -> None:
     from evalkit.search.table import table_text, write_table
 
     if save is not None:
-        written = write_table(proofs, save)
+        written = write_table(proofs, save, larger)
         click.echo(f"{save} and {len(written) - 1} scenarios in {save.with_suffix('')}", err=True)
     if as_json:
-        click.echo(_json(proofs))
+        click.echo(_json([*proofs, *larger]))
     elif save is None:
-        click.echo(table_text(proofs, "proofs"), nl=False)
+        click.echo(table_text(proofs, "proofs", larger), nl=False)
 
 
 def _json(proofs: list[Proof]) -> str:

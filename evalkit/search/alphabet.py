@@ -250,7 +250,7 @@ def _items(offers: Offered, names: tuple[str, ...], fails: bool, bare_skips: boo
     """What can be done about each item; one kind of move after the other."""
     plain: Document = {"ticks": False} if offers.checklist else {}
 
-    def each(name: str, make: Callable[[str], Document], **marks: bool) -> Iterator[Move]:
+    def each(name: str, make: Callable[[str], Document], **marks: Any) -> Iterator[Move]:
         for place, item in enumerate(names):
             yield Move(name.replace("ITEM", item), make(item), place, kind=name, **marks)
 

@@ -341,7 +341,7 @@ class _Known(dict[int, Any]):
 
 def _is_late(document: Document) -> bool:
     """Whether a move accepts an effect that comes later."""
-    return document.get("reply", {}).get("effect") == "late"
+    return bool(document.get("reply", {}).get("effect") == "late")
 
 
 def _remembering(task: Task) -> Task:

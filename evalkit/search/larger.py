@@ -71,7 +71,8 @@ def _late(names: tuple[str, ...], plain: Document) -> Iterator[Move]:
 
 
 def _two_finishes(names: tuple[str, ...]) -> Iterator[Move]:
-    nothing, everything = ({"finish": {"completed": found}} for found in ([], "all"))
+    nothing: Document = {"finish": {"completed": []}}
+    everything: Document = {"finish": {"completed": "all"}}
     yield Move("finishes with nothing and with everything in one turn", {"turn": [nothing, everything]})
     yield Move("finishes with everything and with nothing in one turn", {"turn": [everything, nothing]})
 

@@ -40,7 +40,7 @@ class Result(msgspec.Struct, frozen=True):
     """The answer on one property. ``how`` says why, in words, where the numbers do not.
 
     ``states``, ``transitions``, ``depth`` and ``seconds`` are those of the exploration that answered,
-    ``witnesses`` what it reached.
+    ``witnesses`` what one that proved something reached.
     """
 
     property: str
@@ -173,10 +173,8 @@ class _Run:
             return answers
         swept = self._sweep(group, exact=not self.finite)
         for found in group:
-            answers[found.name] = self._result(found, swept)
-        for found in group:
-            if found.name in swept.doubted and found.name not in swept.found:
-                answers[found.name] = self._decided(found, swept)
+            decided = found.name in swept.doubted and found.name not in swept.found
+            answers[found.name] = self._decided(found, swept) if decided else self._result(found, swept)
         return answers
 
     def _decided(self, found: Property, swept: Swept) -> Result:
@@ -235,6 +233,8 @@ class _Run:
             return _numbers(found, "refuted", "", swept, self.confirm.found[found.name])
         if not swept.complete:
             return _numbers(found, "bounded", self._bound(swept), swept)
+        if found.name in swept.doubted:
+            return _numbers(found, "bounded", "broken only in ways that no run was found for", swept)
         how = ""
         if found.needs == "reports" and not swept.reports:
             return _numbers(found, "not_applicable", "no run of it ends with a report", swept)
@@ -264,7 +264,7 @@ def _numbers(
         depth=swept.depth,
         seconds=swept.seconds,
         counterexample=counterexample,
-        witnesses=swept.witnesses,
+        witnesses=swept.witnesses if answer == "proved" else Witnesses(),
     )
 
 
