@@ -35,7 +35,7 @@ DATABASE = Path(".hypothesis") / "evalkit"
 @click.option("--items", default=2, show_default=True, type=click.IntRange(1, 8), help="Items of the world.")
 @click.option("--property", "properties", multiple=True, help="A property; without it, all. Repeatable.")
 @click.option(
-    "--max-runs", default=200, show_default=True, type=click.IntRange(1),
+    "--max-runs", default=400, show_default=True, type=click.IntRange(1),
     help="Runs that look for a first failure; as many again make each finding small.",
 )  # fmt: skip
 @click.option(
@@ -47,7 +47,7 @@ DATABASE = Path(".hypothesis") / "evalkit"
     help="Time for one run; without it, the harness's own time limit.",
 )  # fmt: skip
 @click.option(
-    "--max-moves", default=8, show_default=True, type=click.IntRange(1, 50),
+    "--max-moves", default=16, show_default=True, type=click.IntRange(1, 50),
     help="Moves of the model before it does all of the work.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Another seed looks elsewhere.")
@@ -59,6 +59,7 @@ DATABASE = Path(".hypothesis") / "evalkit"
     "--repeats", default=thresholds.RESENDS, show_default=True, type=click.IntRange(0),
     help="Times in a row that it may ask again after a pause, a cut-off or a refusal.",
 )  # fmt: skip
+@click.option("--max-calls", type=click.IntRange(1), help="The task's limit of tool calls.")
 @click.option(
     "--without", multiple=True, metavar="MOVE",
     help="Leave out moves of that name, as 'does * wrongly*' or 'undoes *'. Repeatable.",
@@ -83,6 +84,7 @@ def command(
     seed: int,
     nudges: int,
     repeats: int,
+    max_calls: int | None,
     without: tuple[str, ...],
     database: Path,
     save: Path | None,
@@ -96,13 +98,13 @@ def command(
     from evalkit.search.falsify import falsify
     from evalkit.search.finding import HarnessFailed
     from evalkit.search.ground import Setting
-    from evalkit.search.judged import Caps
+    from evalkit.search.judged import OF_HARNESSES, Caps
     from evalkit.search.properties import find_properties
     from evalkit.search.trials import NoSuchMove
 
     names = tuple(name.replace(" ", "_") for name in properties)
     try:
-        find_properties(names)
+        find_properties(names, OF_HARNESSES)
     except ValueError as error:
         raise UsageProblem(str(error)) from None
     need("falsify", "hypothesis", "h11")
@@ -112,7 +114,7 @@ def command(
         try:
             falsified = falsify(
                 found,
-                Setting(items, "none"),
+                Setting(items, "none", calls=max_calls),
                 names,
                 called=harness,
                 seed=seed,

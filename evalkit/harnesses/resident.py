@@ -62,6 +62,10 @@ class ResidentRunner:
         self._distrusted = True
         self._end()
 
+    def restart(self) -> None:
+        """End its process: the next task is the first of a new one."""
+        self._end()
+
     def _line_by_line(self, job: Mapping[str, Any], over: Over) -> Finished:
         """What the program answers to one line: its process started if there is none."""
         if self._group is None or not self._group.running:

@@ -388,6 +388,7 @@ def variables(task: Task, contract: Contract, url: str) -> dict[str, str]:
         "EVALKIT_MAX_TURNS": limits.turns,
         "EVALKIT_MAX_TOKENS": limits.tokens,
         "EVALKIT_MAX_USD": limits.usd,
+        "EVALKIT_MAX_CALLS": limits.calls,
         "EVALKIT_KEYWORD": contract.offered.keyword,
         "EVALKIT_USER_URL": f"{url}/user",
         "EVALKIT_APPROVAL_URL": f"{url}/approval" if contract.events.approve == "callback" else None,

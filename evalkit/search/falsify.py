@@ -15,12 +15,12 @@ from evalkit.scoring.episode import Episode
 from evalkit.scoring.foreign import Contract, contract_of, hear, runner_of, server_for_harnesses
 from evalkit.search.finding import HarnessFailed, Looked, Progress, Search
 from evalkit.search.ground import Setting
-from evalkit.search.judged import Caps
-from evalkit.search.properties import find_properties
+from evalkit.search.judged import OF_HARNESSES, Caps
+from evalkit.search.properties import Property, find_properties
 from evalkit.search.proposing import Memory
 from evalkit.search.trials import Alphabet, Trials
 
-MAX_RUNS, MAX_SECONDS, MAX_MOVES = 200, 300.0, 8
+MAX_RUNS, MAX_SECONDS, MAX_MOVES = 400, 300.0, 16
 
 
 class Falsified(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ def falsify(
     database: Path | None = None,
     progress: Progress | None = None,
 ) -> Falsified:
-    """Let Hypothesis look for scripts under which a harness breaks properties (all without ``names``).
+    """Look for scripts under which a harness breaks properties (all that concern it without ``names``).
 
     At most ``max_runs`` runs look for a first failure, and as many again make each finding small;
     ``max_seconds`` bounds everything, ``run_seconds`` one run. Scripts have at most ``max_moves`` moves,
@@ -73,7 +73,7 @@ def falsify(
     ValueError for an unknown property, NoSuchMove for a pattern that fits none, ManifestError for a harness
     that is not set up, HarnessFailed for one that asks nothing of its model.
     """
-    wanted = find_properties(names)
+    wanted = find_properties(names, OF_HARNESSES)
     setting = setting or Setting(2, "none")
     streamed = False
     if isinstance(harness, Harness):
@@ -91,7 +91,9 @@ def falsify(
             name = called or contract.name
             memory = Memory(database, alphabet, name)
             search = Search(name, alphabet, trials, seed, max_runs, max_moves, memory, progress)
-            results = search.answers(wanted)
+            results = search.answers(
+                tuple(one for one in wanted if names or _concerns(one, contract, setting))
+            )
             return Falsified(
                 contract.name,
                 setting,
@@ -106,6 +108,13 @@ def falsify(
             )
     finally:
         runner.close()
+
+
+def _concerns(one: Property, contract: Contract, setting: Setting) -> bool:
+    """Whether a property can be broken by a harness with these notions, in this setting."""
+    if one.name == "approved_calls":
+        return contract.events.approve is not None
+    return one.name != "within_limits" or setting.calls is not None
 
 
 __all__ = ["MAX_MOVES", "MAX_RUNS", "MAX_SECONDS", "Falsified", "HarnessFailed", "Looked", "falsify"]

@@ -1,4 +1,4 @@
-"""The smallest script that breaks a property of a harness: found by Hypothesis, shrunk, run once more."""
+"""The smallest script that breaks a property of a harness: looked for, made small, run once more."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import msgspec
 from evalkit.harnesses.records import Kept
 from evalkit.scoring.episode import Episode
 from evalkit.search.counterexample import Counterexample, scenario_name
+from evalkit.search.guiding import Guide
 from evalkit.search.properties import Property
 from evalkit.search.proposing import Memory, make_small
 from evalkit.search.trials import Alphabet, OutOfBudget, Script, Trials, Tried
@@ -19,8 +20,10 @@ from evalkit.search.trials import Alphabet, OutOfBudget, Script, Trials, Tried
 #: Told of the property that is looked at, of the runs so far and of the properties refuted so far.
 Progress = Callable[[str, int, int], None]
 
-#: Scripts that Hypothesis may propose for each run that is allowed: most of them are known by then.
-_PROPOSED = 10
+#: Scripts that may be proposed in a row without a run: where all are known there is nothing left to try.
+_IDLE = 200
+#: So many tasks that came before a finding are tried as what it needs.
+_BEFORE = 8
 #: How often a finding is run again until it shows once more.
 _AGAIN = 3
 
@@ -47,10 +50,9 @@ class Looked(msgspec.Struct, frozen=True):
 
 
 class Search:
-    """One search: what was found before, each kind of move by itself, once and for ever, then Hypothesis.
+    """One search: what was found before, each kind of move by itself, once and for ever, then guided scripts.
 
-    Hypothesis looks for each property from the same seed, so that the scripts that are known from the ones
-    before come again, at no cost, in the same order.
+    The guide is told of each run, and every run is held against all properties.
     """
 
     def __init__(
@@ -67,9 +69,8 @@ class Search:
         self._called = called
         self._alphabet = alphabet
         self._trials = trials
-        self._seed = seed
+        self._guide = Guide(alphabet, max_moves, seed)
         self._max_runs = max_runs
-        self._max_moves = max_moves
         self._memory = memory
         self._progress = progress
         self._left = max_runs
@@ -92,6 +93,7 @@ class Search:
                 raise HarnessFailed(_nothing(self._called, first))
             self._replay(wanted, replayed)
             self._single_moves(tuple(one for one in wanted if one.name not in replayed))
+            self._guided(tuple(one for one in wanted if one.name not in replayed))
         self._left = trials.left
         return tuple(self._look(one, replayed=one.name in replayed) for one in wanted)
 
@@ -126,45 +128,64 @@ class Search:
                 self._tell("single moves")
                 self._trials(Script.of(places[:1], for_ever))
 
+    def _guided(self, wanted: tuple[Property, ...]) -> None:
+        """Scripts that the guide proposes, until each property is broken or nothing new comes."""
+        trials, idle = self._trials, 0
+        for tried in tuple(trials.known.values()):
+            self._guide.learn(tried)
+        while idle < _IDLE and any(self._smallest(one) is None for one in wanted):
+            script = self._guide.propose()
+            if trials.result(script) is not None:
+                idle += 1
+                continue
+            idle = 0
+            self._tell("guided scripts")
+            self._guide.learn(trials(script))
+
     def _look(self, one: Property, *, replayed: bool) -> Looked:
-        """The answer on a property; Hypothesis is asked where nothing that small is known."""
+        """The answer on a property; what breaks it is made small, where it is not small already."""
         trials = self._trials
         smallest = self._smallest(one)
-        ended, before = True, trials.runs
-        if not replayed and (smallest is None or smallest.script.length > 1):
-            trials.left = self._left
-            found = False
-
-            def breaks(script: Script) -> bool:
-                nonlocal found, before
-                self._tell(one.name)
-                broken = one.name in trials(script).broken
-                if broken and not found:
-                    # From here on runs make it small; they are not taken from those that look.
-                    found, before = True, trials.runs
-                    self._left, trials.left = trials.left, self._max_runs
-                return broken
-
-            proposals = self._max_runs * _PROPOSED
-            ended = make_small(
-                self._alphabet, self._max_moves, breaks, self._seed, proposals, self._memory, one.name
-            )
-            ended = ended and found
-            if not found:
-                self._left, before = trials.left, trials.runs
-            smallest = self._smallest(one)
         if smallest is None:
             return self._unbroken(one)
         self._refuted.add(one.name)
         run = min(tried.number for tried in trials.known.values() if one.name in tried.broken)
-        shrinking = trials.runs - before
+        ended, began = True, trials.runs
+        if not replayed and smallest.script.length > 1:
+            trials.left = self._max_runs
+
+            def breaks(script: Script) -> bool:
+                self._tell(one.name)
+                return one.name in trials(script).broken
+
+            _, ended = make_small(smallest.script, self._alphabet, breaks)
+            smallest = self._smallest(one) or smallest
+        shrinking = trials.runs - began
         counterexample, held = self._counterexample(one, smallest)
         how = "" if ended else "perhaps not as small as can be: the budget had ended"
         if held:
             how = f"it did not show again in {_AGAIN} more runs of the same script"
+            before = self._carried(one, smallest)
+            if before is not None:
+                moves = "; ".join(self._alphabet.said(before)) or "all of the work"
+                how = f"only after another task in the same process: {moves}"
         elif ended:
             self._memory.keep(one.name, smallest.script)
         return Looked(one.name, one.says, "refuted", how, run, shrinking, replayed, counterexample)
+
+    def _carried(self, one: Property, tried: Tried) -> Script | None:
+        """A task before, without which a script does not break a property; None where none was found."""
+        trials = self._trials
+        at = trials.order.index(tried.script) if tried.script in trials.order else len(trials.order)
+        for before in dict.fromkeys((*reversed(trials.order[max(0, at - _BEFORE) : at]), Script.of(()))):
+            if trials.late:
+                return None
+            trials.begin_anew()
+            trials.run(before, self._alphabet.document(self._alphabet.scripted(before)))
+            again = trials.run(tried.script, self._alphabet.document(self._alphabet.scripted(tried.script)))
+            if one.name in again.broken:
+                return before
+        return None
 
     def _unbroken(self, one: Property) -> Looked:
         """The answer where no script is known to break a property."""
@@ -182,6 +203,8 @@ class Search:
         ways = ("named", "") if script.for_ever else ("",)
         for until in (*ways, *("",) * (_AGAIN - 1)):
             document = alphabet.document(alphabet.scripted(script, until), name, summary=summary)
+            # Where one process does many tasks, nothing that an earlier one left may be what is found.
+            self._trials.begin_anew()
             again = self._trials.run(script, document)
             held = one.name not in again.broken
             if not held:

@@ -42,6 +42,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     ``alphabet`` says which moves the model and the outside have; with ``full`` each item waits for a person's
     approval. ``worker``: the strategy is run by the durable worker, which can be killed and resumed.
+    ``calls`` limits the tool calls of a harness that is run.
     """
 
     items: int = 3
@@ -49,6 +50,7 @@ class Setting(msgspec.Struct, frozen=True):
     skippable: int = 0
     alphabet: Literal["plain", "full"] = "plain"
     worker: bool = False
+    calls: int | None = None
 
     def __post_init__(self) -> None:
         item_names(self.items)
@@ -90,6 +92,7 @@ class Setting(msgspec.Struct, frozen=True):
         }
         if output is not None:
             task["output"] = dict(output)
+        limited = {} if self.calls is None else {"limits": {"calls": self.calls}}
         return {
             "scenario": name,
             "family": FAMILY,
@@ -97,6 +100,7 @@ class Setting(msgspec.Struct, frozen=True):
             "source": source,
             "task": task,
             "world": world,
+            **limited,
             "model": moves,
         }
 

@@ -112,3 +112,16 @@ def _crashes(names: tuple[str, ...], plain: Document) -> Iterator[Move]:
                 kind=name,
                 then={"crash": {"at": "tool"}},
             )
+
+
+def decided(items: int) -> tuple[Move, ...]:
+    """Work on gated items, with what a person decides about it."""
+    found: list[Move] = []
+    for name, decision in (
+        ("does ITEM, which a person allows", "allow"),
+        ("does ITEM, which a person refuses", "refuse"),
+    ):
+        for place, item in enumerate(item_names(items)):
+            said = name.replace("ITEM", item)
+            found.append(Move(said, {"work": [item]}, place, kind=name, then={"approve": {decision: [item]}}))
+    return tuple(found)

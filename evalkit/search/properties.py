@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -58,12 +60,15 @@ PROPERTIES: dict[str, Property] = {
 }
 
 
-def find_properties(names: tuple[str, ...]) -> tuple[Property, ...]:
+def find_properties(
+    names: tuple[str, ...], more: Mapping[str, Property] = MappingProxyType({})
+) -> tuple[Property, ...]:
     """Properties by name, all without names. ValueError names an unknown one and what there is."""
+    known = {**PROPERTIES, **more}
     for name in names:
-        if name not in PROPERTIES:
-            raise ValueError(f"unknown property {name!r}{among(name, PROPERTIES)}")
-    return tuple(PROPERTIES[name] for name in dict.fromkeys(names or PROPERTIES))
+        if name not in known:
+            raise ValueError(f"unknown property {name!r}{among(name, known)}")
+    return tuple(known[name] for name in dict.fromkeys(names or known))
 
 
 def not_applicable(found: Property, loop: Loop) -> str:

@@ -1,103 +1,51 @@
-"""What Hypothesis does for a search: it proposes scripts, makes them small, remembers them."""
+"""What is kept from one search for the next, and how a script that breaks something is made small."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalkit.search.trials import Alphabet, OutOfBudget, Script
 
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
+def make_small(script: Script, alphabet: Alphabet, breaks: Callable[[Script], bool]) -> tuple[Script, bool]:
+    """The smallest script found that still breaks something, and whether nothing smaller was left to try.
 
-#: What a move is about, by the word of the scenario language that makes it. Each is as likely as any other,
-#: however many moves there are of it; the first ones are the plainest.
-_GROUPS = (
-    ("say", "think", "turn", "empty", "output"),
-    ("call",),
-    ("work", "undo"),
-    ("tick", "finish"),
-    ("pause", "truncate", "refuse"),
-)
-
-
-def scripts(alphabet: Alphabet, longest: int) -> SearchStrategy[Script]:
-    """Scripts of at most ``longest`` moves: what each is about first, then its kind, then its item.
-
-    Every other one begins with the list of the items, without which many harnesses know nothing; one in eight
-    repeats its last move for ever, which takes many turns.
+    Moves are left out, many at a time and then one by one, and made plainer. ``breaks`` raises OutOfBudget to
+    stop it.
     """
-    from hypothesis import strategies as st
-
-    def about(places: tuple[int, ...]) -> int:
-        document = alphabet.moves[places[0]].document
-        if "stop" in document:
-            return len(_GROUPS) - 1  # a label that does not fit is a matter of the protocol
-        return next(at for at, words in enumerate(_GROUPS) if not document.keys().isdisjoint(words))
-
-    groups = [[places for places in alphabet.kinds if about(places) == at] for at in range(len(_GROUPS))]
-    one = st.sampled_from([group for group in groups if group])
-    one_move = one.flatmap(st.sampled_from).flatmap(st.sampled_from)
-    listed = tuple(place for place, move in enumerate(alphabet.moves) if move.name == "lists the items")
-    return st.builds(
-        lambda start, moves, for_ever: Script.of((*start, *moves)[:longest], for_ever),
-        st.sampled_from(((), listed)),
-        st.lists(one_move, max_size=longest),
-        st.sampled_from((*(False,) * 7, True)),
-    )
-
-
-def make_small(
-    alphabet: Alphabet,
-    longest: int,
-    breaks: Callable[[Script], bool],
-    seed: int,
-    proposals: int,
-    memory: Memory,
-    about: str,
-) -> bool:
-    """Propose scripts until one breaks something, then ever smaller ones; whether it came to its end.
-
-    ``breaks`` raises OutOfBudget to stop it.
-    """
-    from hypothesis import Phase, Verbosity, find, settings
-    from hypothesis.errors import NoSuchExample
-
-    ended = False
-    names = "\n".join(move.name for move in alphabet.moves)
     with contextlib.suppress(OutOfBudget):
-        with contextlib.suppress(NoSuchExample):
-            find(
-                scripts(alphabet, longest),
-                breaks,
-                settings=settings(
-                    max_examples=proposals,
-                    database=memory.database,
-                    deadline=None,
-                    derandomize=False,
-                    phases=(Phase.reuse, Phase.generate, Phase.shrink),
-                    print_blob=False,
-                    verbosity=Verbosity.quiet,
-                ),
-                random=Random(seed),
-                # Choices mean the same scripts only in the same alphabet.
-                database_key=memory.key(f"{about}\n{longest}\n{names}"),
-            )
-        ended = True
-    return ended
+        while True:
+            smaller = next((one for one in _smaller(script, alphabet) if breaks(one)), None)
+            if smaller is None:
+                return script, True
+            script = smaller
+    return script, False
+
+
+def _smaller(script: Script, alphabet: Alphabet) -> Iterator[Script]:
+    """Scripts that are smaller than one, the smallest first as far as it is worth it."""
+    moves = script.moves
+    if script.for_ever:
+        yield Script.of(moves)
+    size = len(moves) // 2
+    while size:
+        for at in range(len(moves) - size, -1, -1):
+            yield Script.of((*moves[:at], *moves[at + size :]), script.for_ever)
+        size //= 2
+    for at, place in enumerate(moves):
+        for plainer in alphabet.plainer(place):
+            yield Script.of((*moves[:at], plainer, *moves[at + 1 :]), script.for_ever)
 
 
 class Memory:
     """The smallest scripts that were found, in Hypothesis' example database, by harness and property.
 
-    Beside them Hypothesis keeps there what it had when a search was cut short. Without a folder nothing is
-    kept.
+    Without a folder nothing is kept.
     """
 
     def __init__(self, folder: Path | None, alphabet: Alphabet, harness: str) -> None:

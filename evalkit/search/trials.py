@@ -11,14 +11,19 @@ import msgspec
 from evalkit.core.tasks import DEFAULT_OUTPUT
 from evalkit.harnesses.command import Runner
 from evalkit.harnesses.records import Kept
+from evalkit.harnesses.resident import ResidentRunner
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
 from evalkit.scoring.foreign import Contract, Trial
 from evalkit.search.alphabet import Document, Move, item_names, moves_for, witness
 from evalkit.search.ground import Setting, read_document
 from evalkit.search.judged import Caps, broken_by
+from evalkit.search.larger import decided, larger_moves
 from evalkit.wire.expressible import not_expressible
 from evalkit.wire.server import Server
+
+#: Ends of turn among the first moves may stand in each other's place.
+_PLAINEST = 8
 
 
 class Script(msgspec.Struct, frozen=True, order=True):
@@ -46,6 +51,11 @@ class Tried(msgspec.Struct, frozen=True):
     episode: Episode
     kept: Kept
 
+    @property
+    def turns(self) -> int:
+        """How many turns the harness asked for."""
+        return self.episode.turns
+
 
 class NoSuchMove(ValueError):
     """A pattern that names no move; one line."""
@@ -65,11 +75,12 @@ class Alphabet:
     def __init__(
         self, contract: Contract, setting: Setting, *, streamed: bool = False, without: tuple[str, ...] = ()
     ) -> None:
+        if contract.events.approve is not None:
+            setting = msgspec.structs.replace(setting, alphabet="full")
         self.setting = setting
         self.names = item_names(setting.items)
         self._output = DEFAULT_OUTPUT if contract.offered.output else None
-        at_once = Move("does everything in one turn", {"work": list(self.names), "parallel": True})
-        every = (*moves_for(contract.offered, setting.items), at_once)
+        every = (*moves_for(contract.offered, setting.items), *larger_for(contract, setting.items))
         for pattern in without:
             if not any(fnmatchcase(move.name, pattern) for move in every):
                 known = "; ".join(dict.fromkeys(move.kind or move.name for move in every))
@@ -83,6 +94,30 @@ class Alphabet:
             kinds.setdefault(move.kind or move.name, []).append(place)
         #: The places of moves that differ in their item only.
         self.kinds = tuple(map(tuple, kinds.values()))
+        #: The place of the move that lists the items, without which many harnesses know nothing.
+        self.listing = next((at for at, move in enumerate(said) if move.name == "lists the items"), None)
+        self._plainer = {
+            place: tuple(other for other in range(place) if self._likes(other, place))
+            for place in range(len(self.moves))
+        }
+
+    def _likes(self, plainer: int, place: int) -> bool:
+        """Whether a move may stand in another's place: of the same kind, or a plainer end of turn."""
+        one, other = self.moves[plainer], self.moves[place]
+        words = plainer < _PLAINEST and "say" in one.document and "say" in other.document
+        return words or (bool(one.kind) and one.kind == other.kind)
+
+    def plainer(self, place: int) -> tuple[int, ...]:
+        """The moves that are plainer than one and like it."""
+        return self._plainer[place]
+
+    def works(self, place: int) -> bool:
+        """Whether a move does or undoes an item."""
+        return not self.moves[place].document.keys().isdisjoint(("work", "undo"))
+
+    def turns(self, moves: tuple[int, ...]) -> int:
+        """How many turns these moves are, each delivered once."""
+        return sum(not self.moves[place].happens for place in moves)
 
     def _sayable(self, move: Move, contract: Contract, *, streamed: bool) -> bool:
         scenario = read_document(self.document([move.document]))
@@ -92,18 +127,22 @@ class Alphabet:
     def document(self, moves: list[Document], name: str = "free-model", **about: str) -> dict[str, Any]:
         """A scenario in which the model makes these moves, then does all of the work."""
         told = {"source": "found by evalkit falsify", **about}
-        return self.setting.scenario(self._output, [*moves, *witness(self.names)], name, **told)
+        shown = witness(self.names)
+        if self.setting.gated:
+            listed, _, done = shown
+            each = [step for item in self.names for step in ({"work": [item]}, {"approve": [item]})]
+            shown = [listed, *each, done]
+        return self.setting.scenario(self._output, [*moves, *shown], name, **told)
 
     def scripted(self, script: Script, until: str = "") -> list[Document]:
         """The moves of a script; ``until`` is what the last one waits for where it is repeated for ever."""
-        moves = [self.moves[place].document for place in script.moves]
+        moves = [document for place in script.moves for document in self.moves[place].script]
         if script.for_ever:
-            again = (
-                {**moves[-1], "until": until}
-                if until
-                else {"repeat": {"times": "forever", "do": [moves[-1]]}}
-            )
-            moves[-1] = again
+            last = self.moves[script.moves[-1]]
+            again: Document = {"repeat": {"times": "forever", "do": last.script}}
+            if until and last.then is None:
+                again = {**last.document, "until": until}
+            moves = [*moves[: -len(last.script)], again]
         return moves
 
     def said(self, script: Script) -> tuple[str, ...]:
@@ -138,19 +177,34 @@ class Trials:
         self.left = 0
         self.runs = 0
         self.known: dict[Script, Tried] = {}
+        #: The scripts in the order in which they were run.
+        self.order: list[Script] = []
+
+    def begin_anew(self) -> None:
+        """Let the next run be the first of its process, where one process does many."""
+        if isinstance(self._runner, ResidentRunner):
+            self._runner.restart()
 
     @property
     def late(self) -> bool:
         """Whether the time is over."""
         return time.monotonic() > self._deadline
 
+    def result(self, script: Script) -> Tried | None:
+        """What is known to come of a script; None where it has to be run."""
+        moves, happens = self._alphabet.moves, [self._alphabet.moves[place].happens for place in script.moves]
+        turns = 0
+        for length in range(len(script.moves)):
+            tried = self.known.get(Script.of(script.moves[:length]))
+            # An event may let a run go on that had ended.
+            if tried is not None and tried.turns <= turns and not any(happens[length:]):
+                return tried
+            turns += not moves[script.moves[length]].happens
+        return self.known.get(script)
+
     def __call__(self, script: Script) -> Tried:
         """What comes of a script. OutOfBudget where it would have to be run and may not."""
-        for length in range(len(script.moves) + 1):
-            tried = self.known.get(Script.of(script.moves[:length]))
-            if tried is not None and tried.episode.turns <= length:
-                return tried
-        tried = self.known.get(script)
+        tried = self.result(script)
         if tried is not None:
             return tried
         if self.left < 1 or self.late:
@@ -166,7 +220,7 @@ class Trials:
         arena = Arena(read_document(document), self._contract.offered)
         trial = Trial(arena, 0, self._contract, self._server)
         try:
-            finished = self._runner.run(trial.told, trial.over)
+            finished = self._runner.run(trial.told, trial.over, trial.then)
         except BaseException:
             trial.close()
             raise
@@ -174,13 +228,33 @@ class Trials:
         stage = trial.stage
         assert stage.trace is not None
         delivered = self._delivered(script, episode.turns)
+        self.order.append(delivered)
         blocked = any(self._alphabet.moves[place].blocks for place in delivered.moves)
         broken = broken_by(episode, kept, stage.trace, stage.task.tools, self._caps, blocked=blocked)
         return Tried(delivered, self.runs, broken, episode, kept)
 
-    @staticmethod
-    def _delivered(script: Script, turns: int) -> Script:
-        """A script without the moves that came too late; each of its moves is one turn."""
-        if turns > len(script.moves):
-            return script
-        return Script.of(script.moves[:turns])
+    def _delivered(self, script: Script, turns: int) -> Script:
+        """A script without the moves that came too late."""
+        for length, place in enumerate(script.moves):
+            happens = self._alphabet.moves[place].happens
+            if turns <= 0 and happens != "ended":
+                return Script.of(script.moves[:length])
+            turns -= not happens
+        return script if turns > 0 else Script.of(script.moves)
+
+
+def larger_for(contract: Contract, items: int) -> tuple[Move, ...]:
+    """What the larger alphabet adds against a harness: batches, and what it has a notion of."""
+    events = contract.events
+    approves = events.approve is not None
+    notions = {when for when in events.user if when in ("between_turns", "ended")}
+    found = []
+    for move in larger_moves(contract.offered, items, worker=events.crash):
+        if move.unapproved or move.happens in ("approve", "compact"):
+            continue
+        if move.happens in ("user", "leaves") and "between_turns" not in notions:
+            continue
+        if move.happens == "ended" and "ended" not in notions:
+            continue
+        found.append(move)
+    return (*found, *decided(items)) if approves else tuple(found)

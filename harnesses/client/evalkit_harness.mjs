@@ -20,6 +20,7 @@ export class Job {
     this.openaiUrl = told.OPENAI_BASE_URL;
     this.toolsUrl = told.EVALKIT_TOOLS_URL;
     this.maxTurns = told.EVALKIT_MAX_TURNS ? Number(told.EVALKIT_MAX_TURNS) : undefined;
+    this.maxCalls = told.EVALKIT_MAX_CALLS ? Number(told.EVALKIT_MAX_CALLS) : undefined;
     // Whether this process goes on where one was killed, or had ended, and what the user wrote since.
     this.resumes = told.EVALKIT_RESUME === "1";
     this.message = told.EVALKIT_MESSAGE;

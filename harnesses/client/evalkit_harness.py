@@ -41,6 +41,8 @@ class Job:
         self.folder = told["EVALKIT_WORKDIR"]
         turns = told.get("EVALKIT_MAX_TURNS")
         self.max_turns = int(turns) if turns else None
+        calls = told.get("EVALKIT_MAX_CALLS")
+        self.max_calls = int(calls) if calls else None
         self.keyword = told.get("EVALKIT_KEYWORD")
         schema = told.get("EVALKIT_OUTPUT_SCHEMA")
         self.output_schema = json.loads(schema) if schema else None

@@ -104,7 +104,7 @@ def test_table_of_all_presets(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     text = saved.read_text()
     assert all(f"| `{name}` |" in text for name in PRESETS)
-    assert "| `gate` | ✓ |" in text
+    assert "| `gate` | ✓ 13/13 |" in text
 
 
 def test_mutants(tmp_path: Path) -> None:
