@@ -98,12 +98,12 @@ def says_continue(talk: Talk) -> dict[str, str]:
     return {"ending": "escalated"}
 
 
-def asks_again_shorter(talk: Talk) -> None:
-    """At a full window it goes on with less of what the tools answered."""
+def leaves_out_what_was_cut(talk: Talk) -> None:
+    """At a full window it asks again without the cut turn and with less of what the tools answered."""
     while talk.work().get("stop_reason") != "end_turn":
+        talk.messages.pop()
         for block in talk.messages[2]["content"]:
             block["content"] = block["content"][:1]
-        talk.messages.append({"role": "user", "content": "Go on."})
 
 
 def takes_queued_for_an_answer(talk: Talk) -> None:
@@ -178,7 +178,7 @@ FOUND: dict[str, list[Want]] = {
         ("silence", "done/reachable, 2 turns", "premature_stop", ""),
         ("gate", "done/complete, 4 turns", "", ""),
         (says_continue, "escalated/reachable", "", ""),
-        (asks_again_shorter, "done/complete", "", ""),
+        (leaves_out_what_was_cut, "done/complete", "", ""),
     ],
     "again": [
         ("gate", "done/complete", "", "duplicate_effects"),

@@ -1,4 +1,4 @@
-"""Which script to try next: guided by what was seen of a harness, so that bugs that need several moves are found.
+"""Which script to try next: guided by what was seen of a harness, to find bugs that need several moves.
 
 Two things count as progress. *New answers*: an ending, or what the harness made of a kind of turn after its
 answer before, that no run showed yet; the moves that led there are kept and gone on from. *New orders*: each

@@ -204,7 +204,9 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
         held = incoming.continues == at.sent.id
         dropped = number == turns and bool(tail or memory.fault or not _holds(at.sent.turn))
         dropped = dropped and not memory.summed
-        if held or _goes_on(at.sent.wire, tail) or (dropped and _compacted(memory, plain, tail) is None):
+        goes_on = _goes_on(at.sent.wire, tail)
+        rewritten = goes_on and number < turns and _rewritten(memory, pieces, number, length)
+        if held or (goes_on and not rewritten) or (dropped and _compacted(memory, plain, tail) is None):
             request = _request(at.sent, plain, tail, held=held)
             if number == turns:
                 return Joined("extends", request, point, tuple(tail), False, sent, turns)
@@ -294,10 +296,13 @@ def _anew(
 def _compacted(
     memory: Memory, plain: Request, pieces: Sequence[Piece]
 ) -> tuple[Request, Sequence[Piece]] | None:
-    """A conversation that was shortened and ends in the last turn, or holds a summary that was given."""
+    """A conversation that was shortened and ends in the last turn, or holds a summary that was given.
+
+    The last turn may have been left out where it was cut off or refused.
+    """
     sent = memory.sent
     assert sent is not None
-    place = _find(sent.wire, pieces)
+    place = _stands(memory, pieces)[1]
     if place is None:
         summed = [
             number
@@ -311,6 +316,34 @@ def _compacted(
     history = sum(map(_tokens, pieces[1:place]))
     request = _request(sent, plain, tail, held=False)
     return msgspec.structs.replace(request, shortened=True, history=history), tail
+
+
+def _rewritten(memory: Memory, pieces: Sequence[Piece], number: int, length: int) -> bool:
+    """Whether what extends an earlier request differs behind it, and ends where the harness stands."""
+    stands, place = _stands(memory, pieces)
+    if place is None:
+        return False
+    end = length
+    while end < len(pieces) and pieces[end].role == "assistant":
+        end += 1
+    return place >= end if stands == len(memory.turns) else stands >= number
+
+
+def _stands(memory: Memory, pieces: Sequence[Piece]) -> tuple[int, int | None]:
+    """The newest turn that a harness may stand at, and where what follows it begins; None where it is gone.
+
+    That is the last one or, where it was cut off or refused and left out, the one before it, its answers too.
+    """
+    number = len(memory.turns)
+    assert memory.sent is not None
+    place = _find(memory.sent.wire, pieces)
+    while place is None and number > 1 and memory.turns[number - 1].sent.turn.kind in ("cut_off", "refusal"):
+        number -= 1
+        place = _find(memory.turns[number - 1].sent.wire, pieces)
+        if place is not None:
+            while place < len(pieces) and not _is_users(pieces[place]):
+                place += 1
+    return number, place
 
 
 def _is_users(piece: Piece) -> bool:

@@ -396,3 +396,43 @@ def nudged(trace: Trace, times: int) -> None:
     for _ in range(times):
         trace.delivered(SAY, 1, "")
         trace.resolved(0, False, Request(echo=SAY, text="Go on."))
+
+
+class TestAHistoryThatIsRewritten:
+    """A harness that changes what it sent before stands where its last turn is; it has not gone back."""
+
+    WINDOW = scenario(
+        [
+            {"call": "list_items"},
+            {"truncate": "text", "limit": "context_window", "until": "shortened"},
+            {"work": "rest"},
+            {"say": "Both are fired.", "claim": "done"},
+        ],
+        world=TWO,
+    )
+
+    @staticmethod
+    def shortens(talk: Talk, by: int) -> None:
+        """Leaves the cut turn out, and all but ``by`` characters of what the tool answered."""
+        for _ in range(3):
+            if talk.work().get("stop_reason") == "end_turn":
+                return
+            talk.messages.pop()
+            for block in talk.messages[2]["content"]:
+                block["content"] = block["content"][:by]
+
+    @pytest.mark.parametrize(("by", "outcome"), [(1, "done/complete"), (1000, "done/reachable")])
+    def test_a_shorter_request_gets_past_a_full_window(self, by: int, outcome: str) -> None:
+        episode, _ = played(self.WINDOW, lambda talk: self.shortens(talk, by))
+        assert episode.outcome == outcome
+
+    def test_answers_that_are_cleared_later(self) -> None:
+        def agent(talk: Talk) -> None:
+            while calls := talk.keep(talk.ask()):
+                for message in talk.messages[:-1]:
+                    if message["role"] == "user" and isinstance(message["content"], list):
+                        message["content"][0]["content"] = "cleared"
+                talk.give({call["id"]: talk.run(call["name"], call["input"]) for call in calls})
+
+        episode, _ = played(scenario(FIRE, world=TWO), agent)
+        assert (episode.outcome, episode.turns, episode.rolled_back) == ("done/complete", 4, 0)
