@@ -9,6 +9,7 @@ is no fault of an episode; what waiting does not mend (a quota that is used up) 
 from __future__ import annotations
 
 import asyncio
+import collections
 import datetime
 import email.utils
 import json
@@ -105,6 +106,8 @@ class Pace:
         self._sleep = sleep
         self._width = float(most)
         self._under_way = 0
+        #: Those that wait for one under way to end.
+        self._queue: collections.deque[asyncio.Future[None]] = collections.deque()
         #: No request goes out before this moment.
         self._closed_until = 0.0
         #: Requests that may still go out before the moment at which a limit is whole again.
@@ -121,6 +124,7 @@ class Pace:
                 response = await ask()
             finally:
                 self._under_way -= 1
+                self._call_next()
             wait = await self._heard(response)
             if wait is None or self._clock() + wait - began > PATIENCE:
                 return response
@@ -136,14 +140,26 @@ class Pace:
                     del self._left[name]
                 elif left < 1:
                     wait = max(wait, whole - now)
-            if wait <= 0 and self._under_way < max(1, int(self._width)):
+            if wait > 0:
+                await self._sleep(min(wait, 1.0))
+            elif self._under_way >= max(1, int(self._width)):
+                free = asyncio.get_running_loop().create_future()
+                self._queue.append(free)
+                await free
+            else:
                 break
-            await self._sleep(min(wait, 1.0) if wait > 0 else 0.005)
         self._under_way += 1
         self.requests += 1
         self._left = {
             name: (left - (name == "requests"), whole) for name, (left, whole) in self._left.items()
         }
+
+    def _call_next(self) -> None:
+        """Wake as many as there is room for; each looks for itself whether it may go."""
+        for _ in range(min(len(self._queue), max(1, int(self._width)) - self._under_way)):
+            free = self._queue.popleft()
+            if not free.done():
+                free.set_result(None)
 
     async def _heard(self, response: Any) -> float | None:
         """Take note of what a response says of limits; the seconds to wait where it is asked for again."""

@@ -127,7 +127,7 @@ def _classes() -> Any:
             return kept(request, response, chunks, broke)
 
     class Paid(httpx2.AsyncBaseTransport):
-        """Sets a request's worst case aside before it goes out at its turn. ``inner`` is shared."""
+        """Sets a request's worst case aside before it goes out at its turn. ``inner`` stays open."""
 
         def __init__(self, purse: Purse, pace: Pace, inner: Any) -> None:
             self._purse = purse

@@ -1,7 +1,7 @@
 """Live runs: episodes side by side in one process, each kept when it ends, all from one ledger.
 
-The reference loop waits in a thread of its own for the SDKs' async clients, which share one event loop, one
-pool of connections and one limiter. Episodes that share a cassette run one after the other, so that each
+The reference loop waits in a thread of its own for the SDKs' async clients, which share one event loop and
+one limiter; a thread has a connection of its own. Episodes that share a cassette run one after the other, so that each
 finds what the one before it asked.
 """
 
@@ -75,22 +75,36 @@ class Session:
             keep_secret(secret)
         self.pace = Pace(concurrency, ledger.waited)
         self.portal = Portal()
-        self.inner: Any = None
+        self._trust: Any = None
+        self._transports: list[Any] = []
+        self._own = threading.local()
 
     def __enter__(self) -> Session:
         import httpx2
 
-        # As many connections as episodes: a request that waits for one would look slow.
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=self.pace.most)
-        self.inner = httpx2.AsyncHTTPTransport(limits=limits)
+        self._trust = httpx2.create_ssl_context()
         self.portal.__enter__()
         return self
+
+    def transport(self) -> Any:
+        """The connection of the thread that asks, kept open for its next episodes.
+
+        One pool for all would look at each of its connections twice a request.
+        """
+        import httpx2
+
+        made = getattr(self._own, "transport", None)
+        if made is None:
+            made = self._own.transport = httpx2.AsyncHTTPTransport(verify=self._trust)
+            self._transports.append(made)
+        return made
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with suppress(Exception):
-            self.portal.wait(self.inner.aclose())
+        for transport in self._transports:
+            with suppress(Exception):
+                self.portal.wait(transport.aclose())
         self.portal.__exit__(kind, error, trace)
 
 
@@ -169,7 +183,7 @@ class Live(OnTape):
 
         from evalkit.models.transport import live_transport
 
-        transport = live_transport(purse, self.session.pace, self.session.inner, playing)
+        transport = live_transport(purse, self.session.pace, self.session.transport(), playing)
         return httpx2.AsyncClient(transport=transport)
 
 

@@ -152,16 +152,21 @@ def _one(
         )
 
 
-def timed(concurrency: int) -> dict[str, Any]:
-    """Seconds for 200 episodes against a provider that takes 300 ms an answer."""
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def timed(concurrency: int, episodes: int = 200) -> dict[str, Any]:
+    """Seconds for so many episodes against a provider that takes 300 ms an answer."""
     with tempfile.TemporaryDirectory(prefix="evalkit-live-") as made, Provider(delay=0.3) as provider:
         place = Path(made)
         file = place / "suite.yaml"
         file.write_text(yaml.safe_dump(document([{"say": "The script is not played."}])), encoding="utf-8")
-        start, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        start, used = time.monotonic(), cpu_of_children()
         done = subprocess.run(
             command(
-                *(str(file), "-s", "silence", "--seeds", "200", "--no-charts", "--out", str(place / "run")),
+                *(str(file), "-s", "silence", "--seeds", str(episodes), "--no-charts", "--out", str(place / "run")),
                 *("--model", "anthropic:claude-sonnet-x", "--base-url", provider.url),
                 *("--max-tokens", "100000000", "--concurrency", str(concurrency)),
             ),
@@ -169,8 +174,7 @@ def timed(concurrency: int) -> dict[str, Any]:
             capture_output=True,
             text=True,
         )
-        seconds, now = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+        seconds, cpu = time.monotonic() - start, cpu_of_children() - used
         if done.returncode:
             raise SystemExit(done.stderr)
         return {
@@ -180,7 +184,7 @@ def timed(concurrency: int) -> dict[str, Any]:
             "most_at_once": provider.most,
             "seconds": round(seconds, 1),
             "seconds_from_first_to_last_answer": round(provider.ended - provider.began, 1),
-            "cpu_seconds": round(cpu, 1),
+            "cpu_seconds": round(cpu, 2),
             "load": os.getloadavg()[0],
             "seconds_of_answers": round(0.3 * sum(provider.answered.values()) / concurrency, 1),
         }
@@ -191,9 +195,12 @@ def main() -> None:
     words = [int(word) for word in sys.argv[1:]]
     seen = killed(words[0] if words else 100, seed=17)
     print(json.dumps(msgspec.to_builtins(seen)))
-    times = []
+    # What one episode takes is mostly the beginning and end of a run.
+    least, times = timed(1, episodes=1), []
     for concurrency in words[1:] or (1, 16, 64):
-        times.append(timed(concurrency))
+        found = timed(concurrency)
+        more = found["cpu_seconds"] - least["cpu_seconds"], found["answers"] - least["answers"]
+        times.append({**found, "cpu_milliseconds_per_answer": round(1000 * more[0] / more[1], 1)})
         print(json.dumps(times[-1]))
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.write_text(json.dumps({"killed": msgspec.to_builtins(seen), "timed": times}, indent=1) + "\n")

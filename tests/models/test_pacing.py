@@ -156,3 +156,34 @@ def test_no_more_are_under_way_than_allowed() -> None:
 
     asyncio.run(run())
     assert most == 3
+
+
+def test_who_waits_for_another_to_end_does_not_look_again_and_again() -> None:
+    clock = Clock()
+
+    async def ask() -> Response:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return Response(200)
+
+    async def run() -> list[Response]:
+        pace = Pace(1, clock=clock, sleep=clock.sleep)
+        return await asyncio.gather(*(pace.send(ask) for _ in range(20)))
+
+    assert len(asyncio.run(run())) == 20
+    assert clock.slept == []
+
+
+def test_all_who_wait_are_let_through_after_a_refusal() -> None:
+    answers = [Response(429, {"retry-after": "1"}), Response(429), *(Response(200) for _ in range(20))]
+    clock = Clock()
+
+    async def ask() -> Response:
+        await asyncio.sleep(0)
+        return answers.pop(0)
+
+    async def run() -> list[Response]:
+        pace = Pace(4, clock=clock, sleep=clock.sleep)
+        return await asyncio.gather(*(pace.send(ask) for _ in range(20)))
+
+    assert {response.status_code for response in asyncio.run(asyncio.wait_for(run(), 10))} == {200}
