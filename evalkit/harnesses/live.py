@@ -16,12 +16,12 @@ from evalkit.models.cassettes import Playing
 from evalkit.models.clients import SdkModel
 from evalkit.models.ledger import Purse
 from evalkit.models.scripted import NeverEnds, ToolFailed
-from evalkit.strategies.claims import read_claim
+from evalkit.strategies.claims import read_claim, read_skips
 from evalkit.worlds import World, action_of
 
 
 class LiveStage:
-    """One live episode. What a turn claims is read by :func:`evalkit.strategies.claims.read_claim`.
+    """One live episode. What a turn claims and skips is read by :mod:`evalkit.strategies.claims`.
 
     ``cap`` is the number of model turns after which a further request raises NeverEnds. What is asked is paid
     from the ``purse``; a recording that is replayed needs none.
@@ -83,7 +83,12 @@ class LiveStage:
             self.previous = Delivered(self.previous.turn, request.limit, request.model)
             return turn
         turn = make_turn(
-            turn.content, turn.stop, native=turn.native, category=turn.category, claim=self._claim(turn)
+            turn.content,
+            turn.stop,
+            native=turn.native,
+            category=turn.category,
+            claim=self._claim(turn),
+            told=read_skips(turn.text, self.task.vocabulary),
         )
         self.ran = {}
         self.previous = Delivered(turn, request.limit, request.model)

@@ -320,6 +320,7 @@ def caveats(summary: Row) -> list[str]:
             f"{count(run['void'])} episodes are void (evalkit failed) and out of every base: "
             f"{'; '.join(run['void_reasons'])}."
         )
+    said.extend(f"{line}." for line in run["raised"])
     if run["not_exercised"]:
         said.append(
             f"{count(run['not_exercised'])} episodes were not exercised (their event left no evidence that "

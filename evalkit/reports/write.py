@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
 from evalkit.secrets.bodies import clean_json
 from evalkit.secrets.cleaning import clean_text
-from evalkit.stats.records import contender_names
 from evalkit.stats.summary import summarize
 
 TABLE = "episodes.csv"
@@ -63,7 +61,7 @@ def _write_rest(
     store: Store, charts: bool, kinds: tuple[str, ...], transcripts: int, single: bool
 ) -> tuple[dict[str, Any], list[str]]:
     summary = summarize(store)
-    notes = [*_raised(store)]
+    notes = list(summary["run"]["raised"])
     (store.folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
     (store.folder / "report.md").write_text(
         clean_text(report_markdown(summary, store.created)), encoding="utf-8"
@@ -80,19 +78,6 @@ def _write_rest(
         file = store.folder / SINGLE_FILE
         notes.append(f"one file to send: {file} ({file.stat().st_size / 1e6:.1f} MB)")
     return summary, notes
-
-
-def _raised(store: Store) -> Iterator[str]:
-    """A line for each contender that broke by itself: how often, and what it said first."""
-    names = contender_names(store)
-    query = (
-        "select contender, count(*), min(cell) from episode where ending = 'error' and note <> '' "
-        "group by contender order by contender"
-    )
-    for contender, episodes, cell in list(store.rows(query)):
-        ((note, scenario),) = store.rows("select note, scenario_name from episodes where cell = ?", (cell,))
-        often = "an episode" if episodes == 1 else f"{episodes:,} episodes"
-        yield f"{names[contender]} failed by itself in {often}, first in {scenario}: {note}"
 
 
 def _write_table(folder: Path) -> None:

@@ -310,6 +310,8 @@ class Trial:
         unanswered = self.close()
         seconds = time.monotonic() - self._began
         ending, note = _ending(finished, self._contract.rules, self._wire.failure)
+        if not note and ending.kind == "error" and not self.stage.faulted:
+            note = _broke(finished, ending)
         self._life()
         episode = score(self._arena, self.stage, ending, self._seed, note)
         if finished.left and unanswered:
@@ -372,6 +374,15 @@ def _ending(finished: Finished, rules: tuple[Rule, ...], failure: Exception | No
     if failure is not None:
         raise failure
     return ending_of(finished, rules)
+
+
+def _broke(finished: Finished, ending: Ending) -> str:
+    """Why a program failed that only its exit tells of, by the last line that it wrote; empty where it told."""
+    if finished.told is not None or ending.native != finished.exit:
+        return ""
+    lines = finished.output.split("\n")
+    last = next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "it wrote nothing")
+    return f"{finished.exit}: {last[:200]}"
 
 
 def variables(task: Task, contract: Contract, url: str) -> dict[str, str]:

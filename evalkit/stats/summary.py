@@ -16,6 +16,7 @@ from evalkit.stats.compare import adjust, paired_comparisons
 from evalkit.stats.intervals import cluster_interval, ratio_interval
 from evalkit.stats.pass_k import pass_table
 from evalkit.stats.ranking import LEVELS, leads
+from evalkit.stats.records import contender_names
 from evalkit.stats.tally import WEIGHTS, Counts, Key
 from evalkit.stats.telemetry import stops_by_family
 from evalkit.stats.turns import turns_to_the_end
@@ -50,6 +51,7 @@ def summarize(store: Store) -> dict[str, Any]:
             "seeds": recipe.seeds,
             "void": void,
             "void_reasons": void_reasons(store),
+            "raised": raised(store),
             "not_exercised": unexercised,
             "evalkit": recipe.evalkit,
             "baseline": recipe.baseline,
@@ -96,6 +98,21 @@ def void_reasons(store: Store, most: int = 3) -> list[str]:
         "group by note order by count(*) desc, min(cell) limit ?"
     )
     return [f"{note} ({times:,} times)" for note, times, _ in store.rows(query, (most,))]
+
+
+def raised(store: Store) -> list[str]:
+    """A line for each contender that broke by itself: how often, and what it said first."""
+    names = contender_names(store)
+    query = (
+        "select contender, count(*), min(cell) from episode where ending = 'error' and note <> '' "
+        "group by contender order by contender"
+    )
+    found = []
+    for contender, episodes, cell in list(store.rows(query)):
+        ((note, scenario),) = store.rows("select note, scenario_name from episodes where cell = ?", (cell,))
+        often = "an episode" if episodes == 1 else f"{episodes:,} episodes"
+        found.append(f"{names[contender]} failed by itself in {often}, first in {scenario}: {note}")
+    return found
 
 
 def _rows(store: Store) -> list[Row]:

@@ -19,11 +19,13 @@ A bare answer ("Yes") claims nothing, whatever the task was.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 import msgspec
 
-from evalkit.core.turns import Claim, parse_arguments
+from evalkit.core.tasks import occurs_whole
+from evalkit.core.turns import Claim, Finish, parse_arguments
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -117,6 +119,18 @@ _COMPLETION = _any(
     r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
     r"\bcall(?:s)? succeeded and returned\b",
 )
+_SENTENCE_ENDS = re.compile(r"\n+|(?<=[.!?])\s+")
+_SKIPPING = re.compile(r"\bskipp(?:ed|ing)\b")
+_NO_SKIP = _any(
+    r"\b(?:not|never|nothing|none|without|no [\w-]+|whether|if|would|could|can|may|might|should|rather than|"
+    r"instead of|before|after|until)\b[^.?!\n,;:]{0,30}\bskipp",
+    r"n't\b[^.?!\n,;:]{0,30}\bskipp",
+)
+_REASON = re.compile(
+    r"\(([^()]*\w[^()]*)\)|\s(?:[–—-])\s(.*\w)|\b(?:because|since|due to|owing to|for lack of|as (?:it|they|there|that|the))\b(.*\w)",
+    re.IGNORECASE,
+)
+_COLON = re.compile(r"\s*:\s*(.*\w)")
 _NEGATED = _any(
     r"\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass(?:es|ed)?|"
     + _DONE
@@ -233,6 +247,29 @@ def read_claim(text: str) -> Reading:
     if found is not None:
         return Reading("done", "conclusion", _shown(found))
     return _by_sentences(words)
+
+
+def read_skips(text: str, names: Iterable[str]) -> Finish | None:
+    """What words say of skipped items: None where they name none.
+
+    A sentence that says "skipped" or "skipping", and is no negation, question or possibility, skips the ids
+    that stand whole in it. The reason stands in brackets, behind a dash, behind a colon that follows an id, or
+    behind "because", "since", "due to" and the like; where one sentence gives one, skips without do not count.
+    """
+    found: list[tuple[tuple[str, ...], str]] = []
+    for sentence in _SENTENCE_ENDS.split(text):
+        words = sentence.lower()
+        if not _SKIPPING.search(words) or _NO_SKIP.search(words) or words.rstrip().endswith("?"):
+            continue
+        ids = tuple(name for name in names if occurs_whole(name, sentence))
+        if not ids:
+            continue
+        behind = max(sentence.rfind(name) + len(name) for name in ids)
+        reason = _REASON.search(sentence) or _COLON.match(sentence, behind)
+        found.append((ids, next(filter(None, reason.groups()), "").strip() if reason else ""))
+    reasons = [reason for _, reason in found if reason]
+    told = [name for ids, reason in found if reason or not reasons for name in ids]
+    return Finish(skipped=tuple(dict.fromkeys(told)), reason="; ".join(reasons)) if told else None
 
 
 def _by_sentences(words: str) -> Reading:
