@@ -218,10 +218,6 @@ class Purse:
         self.refused: LimitReached | None = None
         self._open: tuple[int, int, Usage] | None = None
 
-    def for_probe(self) -> Purse:
-        """The same for the probe of a run that has ended."""
-        return Purse(self.ledger, self.attempt, "probe")
-
     def reserve(self, body: bytes) -> None:
         """Set aside the worst case of a request with this body. LimitReached where it is not allowed."""
         asked = json.loads(body or b"{}")

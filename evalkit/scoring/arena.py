@@ -12,17 +12,16 @@ from evalkit.core.events import with_words
 from evalkit.core.requests import Request, cannot_pass
 from evalkit.core.tasks import Offered, Task
 from evalkit.core.traces import Trace
-from evalkit.core.turns import Turn, count_tokens, make_turn
+from evalkit.core.turns import Turn, count_tokens
 from evalkit.harnesses.driver import Watcher, drive, next_request, run_call
 from evalkit.models.scripted import NeverEnds, Stage
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
 from evalkit.scoring.chances import Chances, Visits
-from evalkit.scoring.ideal import IdealMind
+from evalkit.scoring.ideal import FAILED, IdealMind
 from evalkit.scoring.reasons import accepted_outcomes
 from evalkit.worlds import World, make_world
 
-_FAILED = make_turn((), "failed")
 #: No rule of over-continuation that the ideal harness could break is broken by fewer turns.
 _FIRST_IN_VAIN = min(
     thresholds.TURNS_SINCE_DECISION,
@@ -221,7 +220,7 @@ class Arena:
 
     @staticmethod
     def _drive_on(stage: Stage) -> bool:
-        pending: Turn | None = _FAILED if stage.faulted else stage.previous.turn
+        pending: Turn | None = FAILED if stage.faulted else stage.previous.turn
         with suppress(NeverEnds):
             drive(IdealMind(stage, None), stage, pending=pending)
         stage.settle()

@@ -24,9 +24,13 @@ from evalkit.core.events import Event, UserWrites
 from evalkit.core.prices import cost
 from evalkit.core.requests import FALLBACK_MODEL, Result, cannot_pass, says_window_full
 from evalkit.core.tasks import Limits, Offered
-from evalkit.core.turns import Call, Turn, parse_arguments
+from evalkit.core.turns import Call, Turn, make_turn, parse_arguments
 from evalkit.harnesses.driver import Place
 from evalkit.strategies.folds import Ran
+
+
+#: Stands for the last answer where that was a fault: the driver goes on from it, and not from the turn before.
+FAILED = make_turn((), "failed")
 
 
 class Setting(Place, Protocol):

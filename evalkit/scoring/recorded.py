@@ -9,7 +9,7 @@ from evalkit.harnesses.live import LiveStage
 from evalkit.models.scripted import NeverEnds
 from evalkit.models.spending import LimitReached
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scoring.ideal import IdealMind
+from evalkit.scoring.ideal import FAILED, IdealMind
 from evalkit.scoring.reasons import accepted_outcomes
 
 
@@ -28,7 +28,7 @@ class RecordedJudge:
         """The truth of a run that has ended."""
         if stage.world.holds():
             return "complete"
-        if not self.probe or stage.previous.turn is None:
+        if not self.probe:
             return "incomplete"
         if stage.purse is not None:
             stage.purse.purpose = "probe"
@@ -36,7 +36,7 @@ class RecordedJudge:
         twin.cap = twin.turns + self.probe
         try:
             with suppress(NeverEnds):
-                drive(IdealMind(twin, None), twin, pending=stage.previous.turn)
+                drive(IdealMind(twin, None), twin, pending=FAILED if twin.faulted else twin.previous.turn)
             reached = twin.world.holds()
         except LimitReached:
             # Nobody knows: the episode is kept, and out of the base of premature stops.

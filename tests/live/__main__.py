@@ -94,18 +94,19 @@ def _one(
 ) -> None:
     """One run, killed again and again, to its end."""
     url = f"{provider.url}/{name}"
-    limit, there, in_flight = 0, set[int](), 0
+    tokens, there, in_flight = 0, set[int](), 0
     begin = command(
         *(file, "-s", "silence", "-s", "acceptance", "--seeds", "40", "--no-charts", "--out", str(folder)),
         *("--model", "anthropic:claude-sonnet-x", "--base-url", url),
     )
     words, log = begin, folder.with_suffix(".log")
     while True:
-        limit += dice.randrange(2_000, 60_000)
+        # From a request's worst case, so that many a limit is reached, to more than is spent before a kill.
+        limit = tokens + dice.randrange(8_000, 80_000)
         more = [*words, "--max-tokens", str(limit), "--concurrency", str(dice.choice((1, 4, 16)))]
         with log.open("ab") as out:
             process = subprocess.Popen(more, stdout=out, stderr=out, env=environment())
-        until = dice.uniform(0.0, 4.0)
+        until = dice.uniform(0.0, 2.0)
         spent_before = provider.answered[name]
         while process.poll() is None and provider.answered[name] == spent_before:
             time.sleep(0.01)
