@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes release-check lock clean recordings
+.PHONY: oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -46,6 +46,13 @@ gateways: setup
 	done
 	cd $(GATEWAYS)/portkey && npm install --silent --ignore-scripts --no-fund --no-audit @portkey-ai/gateway@1.15.2
 	$(BIN)/pytest -n 0 -m gateway tests/live
+
+# Live runs on loopback with the oldest versions of each dependency that pyproject.toml allows, the SDKs' among them.
+OLDEST := .cache/oldest
+oldest: setup
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(OLDEST)
+	$(BIN)/uv pip install --quiet --resolution lowest-direct --python $(OLDEST)/bin/python -e '.[live,server]' hypothesis==6.120
+	$(OLDEST)/bin/python -m pytest tests/live/test_gateways.py tests/live/test_live_runs.py tests/live/test_recordings.py
 
 # Live runs against a provider on loopback: killed a hundred times and gone on with, and 200 episodes timed.
 # Writes reports/live/.

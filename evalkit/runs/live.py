@@ -1,8 +1,8 @@
 """Live runs: episodes side by side in one process, each kept when it ends, all from one ledger.
 
 The reference loop waits in a thread of its own for the SDKs' async clients, which share one event loop and
-one limiter; a thread has a connection of its own. Episodes that share a cassette run one after the other, so that each
-finds what the one before it asked.
+one limiter; a thread has a connection of its own. Episodes that share a cassette run one after the other, so
+that each finds what the one before it asked.
 """
 
 from __future__ import annotations

@@ -377,7 +377,7 @@ def _ending(finished: Finished, rules: tuple[Rule, ...], failure: Exception | No
 
 
 def _broke(finished: Finished, ending: Ending) -> str:
-    """Why a program failed that only its exit tells of, by the last line that it wrote; empty where it told."""
+    """Why a program failed of which only its exit tells, by the last line that it wrote; else empty."""
     if finished.told is not None or ending.native != finished.exit:
         return ""
     lines = finished.output.split("\n")

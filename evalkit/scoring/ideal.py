@@ -28,8 +28,7 @@ from evalkit.core.turns import Call, Turn, make_turn, parse_arguments
 from evalkit.harnesses.driver import Place
 from evalkit.strategies.folds import Ran
 
-
-#: Stands for the last answer where that was a fault: the driver goes on from it, and not from the turn before.
+#: Stands for the last answer where that was a fault: the driver goes on from it, not from the turn before.
 FAILED = make_turn((), "failed")
 
 

@@ -127,7 +127,8 @@ _NO_SKIP = _any(
     r"n't\b[^.?!\n,;:]{0,30}\bskipp",
 )
 _REASON = re.compile(
-    r"\(([^()]*\w[^()]*)\)|\s(?:[–—-])\s(.*\w)|\b(?:because|since|due to|owing to|for lack of|as (?:it|they|there|that|the))\b(.*\w)",
+    r"\(([^()]*\w[^()]*)\)|\s(?:[–—-])\s(.*\w)"
+    r"|\b(?:because|since|due to|owing to|for lack of|as (?:it|they|there|that|the))\b(.*\w)",
     re.IGNORECASE,
 )
 _COLON = re.compile(r"\s*:\s*(.*\w)")
@@ -253,8 +254,8 @@ def read_skips(text: str, names: Iterable[str]) -> Finish | None:
     """What words say of skipped items: None where they name none.
 
     A sentence that says "skipped" or "skipping", and is no negation, question or possibility, skips the ids
-    that stand whole in it. The reason stands in brackets, behind a dash, behind a colon that follows an id, or
-    behind "because", "since", "due to" and the like; where one sentence gives one, skips without do not count.
+    that stand whole in it. The reason stands in brackets, behind a dash, behind a colon that follows an id,
+    or behind "because", "since", "due to" and the like; where one gives one, skips without do not count.
     """
     found: list[tuple[tuple[str, ...], str]] = []
     for sentence in _SENTENCE_ENDS.split(text):

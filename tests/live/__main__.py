@@ -167,7 +167,8 @@ def timed(concurrency: int, episodes: int = 200) -> dict[str, Any]:
         start, used = time.monotonic(), cpu_of_children()
         done = subprocess.run(
             command(
-                *(str(file), "-s", "silence", "--seeds", str(episodes), "--no-charts", "--out", str(place / "run")),
+                *(str(file), "-s", "silence", "--seeds", str(episodes)),
+                *("--no-charts", "--out", str(place / "run")),
                 *("--model", "anthropic:claude-sonnet-x", "--base-url", provider.url),
                 *("--max-tokens", "100000000", "--concurrency", str(concurrency)),
             ),

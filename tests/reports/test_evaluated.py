@@ -1,4 +1,4 @@
-"""`run` and `baseline` are never green over nothing: exit 1, and the first reasons on terminal and in the report."""
+"""`run` and `baseline` are never green over nothing: exit 1, with the first reasons, in the report too."""
 
 from __future__ import annotations
 
@@ -85,9 +85,10 @@ def test_a_contender_that_broke_in_every_episode_evaluated_nothing(kind: str) ->
     Path("broken.py").write_text(source)
     result = failing("-s", "gate", *contender)
     assert (result.exit_code, f"no evaluation: {reason}" in result.output) == (1, True), result.output
-    assert f"{reason.partition(' failed')[0]} failed by itself in 2 episodes, first in one: " in Path(
-        "r/report.md"
-    ).read_text()
+    assert (
+        f"{reason.partition(' failed')[0]} failed by itself in 2 episodes, first in one: "
+        in Path("r/report.md").read_text()
+    )
     baseline = call("baseline", "r")
     assert (baseline.exit_code, f"no evaluation: {reason}" in baseline.output) == (1, True)
 
