@@ -400,7 +400,8 @@ class Trace:
             self.max_resends = max(self.max_resends, self._resends)
         else:
             self._resends = 0
-        if turn.calls or turn.kind == "pause" or request.results:
+        # What asks the same again was judged when it was asked first, against the turn that it goes on from.
+        if not request.again and (turn.calls or turn.kind == "pause" or request.results):
             for rule in neutral_faults(turn, request):
                 self.broke(rule, broken_at(rule, request.echo or turn, request.results))
 

@@ -129,7 +129,12 @@ class Observed(Stage):
                     call, instead = asked, call.arguments
             result = super().run(call, key, instead)
             if self.exchanges:
-                self.exchanges[-1].results.append({"text": result.text, "error": result.error})
+                told: dict[str, Any] = {"text": result.text, "error": result.error}
+                turn = self.previous.turn
+                if turn is None or call not in turn.calls:
+                    # The model did not ask for it, so it answers none of its calls.
+                    told["orphan"] = True
+                self.exchanges[-1].results.append(told)
             return result
 
     def asked(self, calls: list[Any], *, resumed: bool) -> list[Decision]:

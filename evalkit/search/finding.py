@@ -126,7 +126,7 @@ class Search:
                 if all(tried is not None and tried.script.length <= 1 for tried in found):
                     return
                 self._tell("single moves")
-                self._trials(Script.of(places[:1], for_ever))
+                self._trials(self._alphabet.script(places[:1], for_ever))
 
     def _guided(self, wanted: tuple[Property, ...]) -> None:
         """Scripts that the guide proposes, until each property is broken or nothing new comes."""

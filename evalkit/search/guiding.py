@@ -1,4 +1,4 @@
-"""Which script to try next: guided by what was seen of a harness, to find bugs that need several moves.
+"""Which script to try next, guided by what was seen, so that bugs that need several moves are found.
 
 Two things count as progress. *New answers*: an ending, or what the harness made of a kind of turn after its
 answer before, that no run showed yet; the moves that led there are kept and gone on from. *New orders*: each
@@ -106,7 +106,7 @@ class Guide:
                 nudged += 1
             elif self._alphabet.works(moves[-1]) and moves[-1] not in moves[:-1]:
                 nudged = 0
-        return Script.of(tuple(moves), for_ever=choose.random() < 0.05)
+        return self._alphabet.script(tuple(moves), for_ever=choose.random() < 0.05)
 
     def _next(self, moves: Sequence[int], *, last: bool, tired: bool) -> int:
         """The kind of the next move: that which makes most of the new orders, chance aside."""

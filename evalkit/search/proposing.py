@@ -35,11 +35,11 @@ def _smaller(script: Script, alphabet: Alphabet) -> Iterator[Script]:
     size = len(moves) // 2
     while size:
         for at in range(len(moves) - size, -1, -1):
-            yield Script.of((*moves[:at], *moves[at + size :]), script.for_ever)
+            yield alphabet.script((*moves[:at], *moves[at + size :]), script.for_ever)
         size //= 2
     for at, place in enumerate(moves):
         for plainer in alphabet.plainer(place):
-            yield Script.of((*moves[:at], plainer, *moves[at + 1 :]), script.for_ever)
+            yield alphabet.script((*moves[:at], plainer, *moves[at + 1 :]), script.for_ever)
 
 
 class Memory:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalkit.core.events import UserWrites
 from evalkit.core.tasks import DEFAULT_OUTPUT
 from evalkit.harnesses.command import Runner
 from evalkit.harnesses.records import Kept
@@ -145,6 +146,10 @@ class Alphabet:
             moves = [*moves[: -len(last.script)], again]
         return moves
 
+    def script(self, moves: tuple[int, ...], for_ever: bool = False) -> Script:
+        """These moves; what happens from outside is not repeated for ever."""
+        return Script.of(moves, for_ever and bool(moves) and not self.moves[moves[-1]].happens)
+
     def said(self, script: Script) -> tuple[str, ...]:
         """The names of a script's moves."""
         names = [self.moves[place].name for place in script.moves]
@@ -230,7 +235,9 @@ class Trials:
         delivered = self._delivered(script, episode.turns)
         self.order.append(delivered)
         blocked = any(self._alphabet.moves[place].blocks for place in delivered.moves)
-        broken = broken_by(episode, kept, stage.trace, stage.task.tools, self._caps, blocked=blocked)
+        written = {turns for turns, event in stage.happened if isinstance(event, UserWrites)}
+        tools, caps = stage.task.tools, self._caps
+        broken = broken_by(episode, kept, stage.trace, tools, caps, blocked=blocked, written=written)
         return Tried(delivered, self.runs, broken, episode, kept)
 
     def _delivered(self, script: Script, turns: int) -> Script:
