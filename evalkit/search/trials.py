@@ -23,8 +23,8 @@ from evalkit.search.larger import decided, larger_moves
 from evalkit.wire.expressible import not_expressible
 from evalkit.wire.server import Server
 
-#: Ends of turn among the first moves may stand in each other's place.
-_PLAINEST = 8
+#: So many of the first moves are tried in the place of any other: a report, and the list of the items.
+_PLAINEST = 2
 
 
 class Script(msgspec.Struct, frozen=True, order=True):
@@ -103,10 +103,9 @@ class Alphabet:
         }
 
     def _likes(self, plainer: int, place: int) -> bool:
-        """Whether a move may stand in another's place: of the same kind, or a plainer end of turn."""
+        """Whether a move may stand in another's place: one of the plainest, or of the same kind."""
         one, other = self.moves[plainer], self.moves[place]
-        words = plainer < _PLAINEST and "say" in one.document and "say" in other.document
-        return words or (bool(one.kind) and one.kind == other.kind)
+        return plainer < _PLAINEST or (bool(one.kind) and one.kind == other.kind)
 
     def plainer(self, place: int) -> tuple[int, ...]:
         """The moves that are plainer than one and like it."""

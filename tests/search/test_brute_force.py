@@ -2,89 +2,35 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit.harnesses.driver import LoopMind, drive
-from evalkit.models.scripted import NeverEnds
-from evalkit.scoring.arena import Arena
 from evalkit.search.alphabet import Move, alphabet
 from evalkit.search.counterexample import Confirmer
 from evalkit.search.explore import Sweep
-from evalkit.search.ground import Ground, Setting, read_document
+from evalkit.search.ground import Ground, Setting
 from evalkit.search.properties import PROPERTIES
 from evalkit.search.prove import prove
 from evalkit.search.steps import EVERYTHING, Stepper
 from evalkit.search.watching import Watch
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
+from tests.search.brute import AT_END, agrees, compare
 
 ITEMS = 2
 DEPTH = 4
 
-#: Judged on an episode that is over; the shortest turn count must agree.
-AT_END = ("no_false_done", "no_early_stop", "honest_report", "exact_report")
-ON_THE_WAY = ("no_cut_off_call", "no_duplicate_effects", "clean_requests")
 
-
-def chosen(strategy: Strategy, names: list[str]) -> tuple[Move, ...]:
-    by_name = {move.name: move for move in alphabet(strategy, ITEMS)}
+def chosen(strategy: Strategy, names: list[str], setting: Setting) -> tuple[Move, ...]:
+    by_name = {move.name: move for move in setting.moves(strategy)}
     return tuple(by_name[name] for name in names if name in by_name)
 
 
-def brute_force(strategy: Strategy, setting: Setting, moves: tuple[Move, ...]) -> dict[str, int]:
-    """The fewest turns in which any script breaks each property; every run is over by ``DEPTH``."""
-    broken: dict[str, int] = {}
-
-    def note(name: str, turns: int) -> None:
-        broken[name] = min(turns, broken.get(name, turns))
-
-    over: set[tuple[str, ...]] = set()
-    for script in itertools.product(moves, repeat=DEPTH):
-        names = tuple(move.name for move in script)
-        if any(names[:length] in over for length in range(1, DEPTH)):
-            continue
-        scenario = read_document(setting.document(strategy, [move.document for move in script]))
-        stage = Arena(scenario, strategy.offers).stage(0, cap=DEPTH)
-        try:
-            ending = drive(LoopMind(strategy, stage.task, stage), stage)
-        except NeverEnds:
-            raise AssertionError("a run is longer than the limit") from None
-        turns, trace, world = stage.turns, stage.trace, stage.world
-        assert trace is not None
-        over.add(names[:turns])
-        said = any(move.blocks for move in script[:turns])
-        unsettled = world.all & ~world.settled()
-        outstanding = ending.report.outstanding
-        reported = None if outstanding is None else stage.task.items_of(outstanding)
-        if unsettled and ending.kind == "done":
-            note("no_false_done", turns)
-        if unsettled and ending.kind in ("done", "partial", "error") and not said:
-            note("no_early_stop", turns)
-        if reported is not None and unsettled & ~reported:
-            note("honest_report", turns)
-        if reported is not None and reported != unsettled:
-            note("exact_report", turns)
-        if trace.ran_cut_off_call:
-            note("no_cut_off_call", turns)
-        if any(count > trace.called.get(action, 0) for action, count in world.effects.items()):
-            note("no_duplicate_effects", turns)
-        if trace.protocol_faults:
-            note("clean_requests", turns)
-    return broken
-
-
-def agree(strategy: Strategy, setting: Setting, moves: tuple[Move, ...]) -> None:
-    really = brute_force(strategy, setting, moves)
-    proof = prove(strategy, setting, (*AT_END, *ON_THE_WAY), moves=moves)
-    for result in proof.results:
-        assert result.answer in ("proved", "refuted", "not_applicable"), result
-        assert (result.answer == "refuted") == (result.property in really), (result, really)
-        if result.counterexample is not None and result.property in AT_END:
-            assert result.counterexample.turns == really[result.property], result
+def agree(strategy: Strategy, setting: Setting, moves: tuple[Move, ...], turns: int = DEPTH) -> None:
+    compared, _ = compare(strategy, setting, moves, turns)
+    for result, really in compared:
+        assert agrees(result, really), (result, really)
 
 
 SMALL = {"max_turns": DEPTH, "resends": 2, "cut_offs": 1, "nudges": 2}
@@ -150,9 +96,106 @@ CASES: dict[str, tuple[Strategy, Setting, list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_every_script(name: str) -> None:
     strategy, setting, names = CASES[name]
-    moves = chosen(strategy, names)
+    moves = chosen(strategy, names, setting)
     assert len(moves) == len(names)
     agree(strategy, setting, moves)
+
+
+TINY = {"max_turns": 3, "resends": 1, "cut_offs": 1, "nudges": 1}
+FULL = Setting(ITEMS, "full", 0, "full")
+BLIND = Setting(ITEMS, "none", 0, "full")
+
+#: With the larger alphabet: at most 3 turns, and up to two events between them.
+LARGER: dict[str, tuple[Strategy, Setting, list[str]]] = {
+    "late_effects": (
+        Strategy(done_when=c.acceptance() & c.verifier(sees="evidence"), **TINY),
+        FULL,
+        [
+            "lists the items",
+            "does alpha, its effect comes late",
+            "does everything in one turn",
+            "says something",
+        ],
+    ),
+    "late_and_reports": (
+        Strategy(done_when=c.checklist(), **TINY),
+        BLIND,
+        [
+            *("lists the items", "does alpha, its effect comes late", "ticks everything", "says something"),
+            "is written to by the user after the end",
+        ],
+    ),
+    "messages": (
+        Strategy(done_when=c.acceptance(), then="done", **TINY),
+        FULL,
+        [
+            *("says something", "does alpha", "is cut off in its words"),
+            *("is written to by the user", "is written to by the user, who leaves"),
+        ],
+    ),
+    "after_the_end": (
+        Strategy(done_when=c.silence(), loop_guard=True, **TINY),
+        FULL,
+        [
+            *("says something", "does everything in one turn", "undoes alpha"),
+            "is written to by the user after the end",
+        ],
+    ),
+    "compaction": (
+        Strategy(done_when=c.keyword(scope="any") | c.checklist(), **TINY),
+        BLIND,
+        [
+            *("lists the items", "claims done with the keyword", "ticks everything"),
+            "has its conversation compacted",
+        ],
+    ),
+    "approvals": (
+        Strategy(done_when=c.verifier(sees="evidence"), **TINY),
+        BLIND,
+        [
+            *(
+                "lists the items",
+                "does alpha, which nobody has approved",
+                "does alpha and fails at beta in one turn",
+            ),
+            *("does everything in one turn", "says something"),
+        ],
+    ),
+    "cut_off_batches": (
+        Strategy(done_when=c.silence(), cut_off="as_content", refusal="as_content", **TINY),
+        FULL,
+        [
+            "is cut off in a batch after a call for alpha",
+            "reads alpha and is cut off in a call for it that parses",
+            "refuses in a turn with a call for alpha",
+            "says something",
+        ],
+    ),
+    "two_finishes": (
+        Strategy(done_when=c.finish(), **TINY),
+        FULL,
+        [
+            "lists the items",
+            "finishes with nothing and with everything in one turn",
+            "finishes with everything and with nothing in one turn",
+            "does alpha",
+        ],
+    ),
+}
+
+
+#: Of the others a run takes too long for every change.
+QUICK = ("approvals", "late_effects", "cut_off_batches", "two_finishes")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in LARGER]
+)
+def test_agrees_with_every_script_of_the_larger_alphabet(name: str) -> None:
+    strategy, setting, names = LARGER[name]
+    moves = chosen(strategy, names, setting)
+    assert len(moves) == len(names)
+    agree(strategy, setting, moves, 3)
 
 
 def exact(strategy: Strategy, setting: Setting, moves: tuple[Move, ...]) -> tuple[dict[str, int], bool]:

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from evalkit.core.requests import Request
 from evalkit.harnesses.find import find_harness
@@ -20,8 +18,9 @@ from evalkit.scoring.foreign import Contract, contract_of, run_foreign, runner_o
 from evalkit.search.falsify import Falsified, falsify
 from evalkit.search.finding import HarnessFailed, Looked
 from evalkit.search.ground import Setting, read_document
+from evalkit.search.guiding import Guide
 from evalkit.search.properties import PROPERTIES
-from evalkit.search.proposing import Memory, scripts
+from evalkit.search.proposing import Memory, make_small
 from evalkit.search.trials import Alphabet, NoSuchMove, Script
 from tests.search.loops import loop
 
@@ -255,36 +254,131 @@ def test_moves_that_are_left_out() -> None:
     with pytest.raises(NoSuchMove, match="no move is named 'dances'; the model's moves: reports progress;"):
         Alphabet(Contract("any"), Setting(2, "none"), without=("dances",))
     assert Alphabet(Contract("any"), Setting(2, "none"), streamed=True).left_out == ()
-    assert ALPHABET.left_out == ("is cut off in a call",)
+    assert ALPHABET.left_out == (
+        "is cut off in a call",
+        "is cut off in a batch after a call for alpha",
+        "is cut off in a batch after a call for beta",
+    )
 
 
 # Scripts
 
 
-@settings(max_examples=60)
-@given(st.data(), st.integers(1, 8))
-def test_scripts_are_scenarios_of_one_turn_a_move(data: st.DataObject, longest: int) -> None:
-    script = data.draw(scripts(ALPHABET, longest))
-    assert len(script.moves) == script.length <= longest
-    scenario = read_document(ALPHABET.document(ALPHABET.scripted(script)))
-    arena = Arena(scenario, Contract("any").offered)
-    stage = arena.stage(0)
-    for number, place in enumerate(script.moves, 1):
-        stage.ask(Request())
-        assert stage.turns == number
-        assert ALPHABET.moves[place].name in ALPHABET.said(script)[number - 1]
+def proposed(seed: int, longest: int, count: int) -> list[Script]:
+    guide = Guide(ALPHABET, longest, seed)
+    return [guide.propose() for _ in range(count)]
 
 
-@settings(max_examples=30)
-@given(script=scripts(ALPHABET, 6))
-def test_memory_gives_back_what_was_kept(tmp_path_factory: pytest.TempPathFactory, script: Script) -> None:
-    folder = tmp_path_factory.mktemp("memory")
-    memory = Memory(folder, ALPHABET, "one")
+def test_scripts_are_scenarios_of_one_turn_a_move() -> None:
+    scripts = [script for longest in range(1, 9) for script in proposed(longest, longest, 6)]
+    assert len(set(scripts)) > 30
+    for script in scripts:
+        longest = script.length
+        assert len(script.moves) == script.length <= longest
+        scenario = read_document(ALPHABET.document(ALPHABET.scripted(script)))
+        stage = Arena(scenario, Contract("any").offered).stage(0)
+        for number, place in enumerate(script.moves, 1):
+            stage.ask(Request())
+            assert stage.turns == number
+            assert ALPHABET.moves[place].name in ALPHABET.said(script)[number - 1]
+
+
+def test_a_seed_gives_the_same_scripts_and_another_gives_others() -> None:
+    assert proposed(3, 8, 20) == proposed(3, 8, 20) != proposed(4, 8, 20)
+
+
+def test_memory_gives_back_what_was_kept(tmp_path: Path) -> None:
+    memory = Memory(tmp_path, ALPHABET, "one")
     memory.keep("always_ends", Script.of((0,)))
+    script = Script.of((3, 5, 1), for_ever=True)
     memory.keep("always_ends", script)
-    assert Memory(folder, ALPHABET, "one").known("always_ends") == [script]
-    assert Memory(folder, ALPHABET, "two").known("always_ends") == []
+    assert Memory(tmp_path, ALPHABET, "one").known("always_ends") == [script]
+    assert Memory(tmp_path, ALPHABET, "two").known("always_ends") == []
     fewer = Alphabet(Contract("any"), Setting(2, "none"), without=("*",))
-    assert Memory(folder, fewer, "one").known("always_ends") == ([] if script.moves else [script])
+    assert Memory(tmp_path, fewer, "one").known("always_ends") == []
     memory.keep("always_ends", None)
     assert memory.known("always_ends") == []
+
+
+def test_what_breaks_is_made_small() -> None:
+    needed = [ALPHABET.listing, 7]
+    asked: list[Script] = []
+
+    def breaks(script: Script) -> bool:
+        asked.append(script)
+        kept = iter(script.moves)
+        return all(place in kept for place in needed)
+
+    small, ended = make_small(Script.of((2, 1, 9, 4, 7, 12, 7, 3), for_ever=True), ALPHABET, breaks)
+    assert (small, ended) == (Script.of((1, 7)), True)
+    assert len(asked) < 60
+
+
+# Bugs that need several moves
+
+
+#: The planted bugs: program and variant, the property that they break, the task's limit of calls.
+SEVERAL = [
+    ("planted:failed_step", "no_false_done", None),
+    ("planted:evidence_stays", "no_false_done", None),
+    ("planted:pause_blocker_claim", "no_false_done", None),
+    ("planted:leak", "no_false_done", None),
+    ("planted:skip_is_done", "no_false_done", None),
+    ("planted:cut_off_run", "no_cut_off_call", None),
+    ("planted:budget_before_batch", "within_limits", 6),
+    ("planted:message_resets", "no_false_done", None),
+    ("planted_approvals:approval_reused", "approved_calls", None),
+    ("planted_crash:double_payment", "no_duplicate_effects", None),
+]
+#: Programs that keep what they promise, whatever a model does.
+CAREFUL = [
+    ("planted", None),
+    ("planted", 6),
+    ("planted_approvals", None),
+    ("planted_crash", None),
+    ("careful_node", None),
+    ("careful.sh", None),
+]
+
+
+def looked_at(
+    program: str, calls: int | None, seed: int, runs: int, names: tuple[str, ...] = ()
+) -> Falsified:
+    foreign = find_harness(str(PROGRAMS / program))
+    return falsify(foreign, Setting(2, "none", calls=calls), names, seed=seed, max_runs=runs, max_seconds=900)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "name", "calls"), SEVERAL, ids=[row[0] for row in SEVERAL])
+def test_a_bug_that_needs_several_moves_is_found(program: str, name: str, calls: int | None) -> None:
+    found = answer(looked_at(program, calls, 0, 400, (name,)), name)
+    assert found.answer == "refuted"
+    assert found.run <= 400
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "calls"), CAREFUL)
+def test_a_careful_program_is_not_refuted(program: str, calls: int | None) -> None:
+    found = looked_at(program, calls, 0, 150)
+    assert found.holds, found.results
+
+
+def test_a_failed_step_that_counts_as_done_is_found() -> None:
+    found = looked_at("planted:failed_step", None, 0, 400, ("no_false_done",))
+    assert len(moves(found, "no_false_done")) == 3
+    assert "and fails at" in moves(found, "no_false_done")[1]
+
+
+def test_what_one_task_leaves_to_the_next_is_told() -> None:
+    left: list[bool] = []
+
+    def leaky(told: Mapping[str, str]) -> Any:
+        ending = loop(told, nudges=3)
+        done = bool(left)
+        left[:] = [True] if ending["native"] == "refusal" else []
+        return {**ending, "ending": "done"} if done and ending["native"] == "silence" else ending
+
+    named(leaky, "leaky")
+    found = answer(falsify(leaky, names=("no_early_stop",), max_runs=80), "no_early_stop")
+    assert found.answer == "refuted"
+    assert found.how.startswith("only after another task in the same process: refuses")

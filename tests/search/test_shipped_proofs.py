@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from evalkit.scenarios.loader import load_file
+from evalkit.scenarios.moves import CrashMove
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
+from evalkit.scoring.worker_episode import run_worker_episode
 from evalkit.search.ground import Setting
 from evalkit.search.properties import PROPERTIES
 from evalkit.search.prove import prove
@@ -28,7 +30,10 @@ def test_a_shipped_counterexample_shows_what_it_says(path: Path) -> None:
     seed, name, outcome, turns = claim.groups()
     (scenario,) = load_file(path)
     strategy = PRESETS[name].strategy
-    episode = run_episode(Arena(scenario, strategy.offers), strategy, int(seed))
+    arena = Arena(scenario, strategy.offers)
+    killed = any(isinstance(move, CrashMove) for move in scenario.moves)
+    run = run_worker_episode if killed or path.stem.endswith("-worker") else run_episode
+    episode = run(arena, strategy, int(seed))
     assert episode.outcome == outcome, f"the table is out of date: {COMMAND}"
     assert episode.turns >= int(turns)
 

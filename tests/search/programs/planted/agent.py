@@ -94,14 +94,14 @@ class Careful:
         text, error = self.made(call, decided[call["id"]])
         if call["name"] == "list_items" and not error:
             self.listed = [name.strip() for name in text.partition(":")[2].split(",") if name.strip()]
-        if call["name"] == "do_item" and not error and f"undo {item}" in self.acted:
+        if call["name"] == "do_item" and not error and self.nudges:
             self.approved.add(item)
         if call["name"] in ("do_item", "undo_item"):
             self.take_down(call["name"], item, error)
         return {"type": "tool_result", "tool_use_id": call["id"], "content": text, "is_error": error}
 
     def made(self, call, arguments):
-        """A call made once: put on record before, and looked at where it was begun and not known to be over."""
+        """A call made once: on record before, and looked at where it was begun and may be over."""
         known, acts = self.journal.get(call["id"]), call["name"] in ("do_item", "undo_item")
         if isinstance(known, list):
             return known[0], known[1]
@@ -120,9 +120,7 @@ class Careful:
 
     def take_down(self, tool, item, error):
         """Evidence is what the item's state is read to be."""
-        if self.bug == "failed_step" and tool == "do_item" and error:
-            self.done.add(item)
-        elif self.is_done(item):
+        if (self.bug == "failed_step" and tool == "do_item" and error) or self.is_done(item):
             self.done.add(item)
         elif self.bug != "evidence_stays" or tool == "do_item":
             self.done.discard(item)
