@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations league lint types bench cassettes release-check lock clean recordings
+.PHONY: oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations verify league lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -76,6 +76,12 @@ fuzz: setup
 SIMULATIONS ?= 2000
 simulations: setup
 	$(BIN)/python -m tests.stats.simulations $(SIMULATIONS)
+
+# Proofs against a brute force, gate with the larger alphabet, planted bugs over five seeds: half an hour. One
+# PART of it: make verify PARTS=proofs.
+PARTS ?=
+verify: setup
+	$(BIN)/python -m tests.search.verify $(PARTS)
 
 # Every harness on the behaviours and on the whole library: an hour and more. Writes reports/league/.
 league: setup

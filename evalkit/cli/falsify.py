@@ -47,7 +47,7 @@ DATABASE = Path(".hypothesis") / "evalkit"
     help="Time for one run; without it, the harness's own time limit.",
 )  # fmt: skip
 @click.option(
-    "--max-moves", default=16, show_default=True, type=click.IntRange(1, 50),
+    "--max-moves", default=24, show_default=True, type=click.IntRange(1, 50),
     help="Moves of the model before it does all of the work.",
 )  # fmt: skip
 @click.option("--seed", default=0, show_default=True, help="Another seed looks elsewhere.")

@@ -20,7 +20,7 @@ from evalkit.search.properties import Property, find_properties
 from evalkit.search.proposing import Memory
 from evalkit.search.trials import Alphabet, Trials
 
-MAX_RUNS, MAX_SECONDS, MAX_MOVES = 400, 300.0, 16
+MAX_RUNS, MAX_SECONDS, MAX_MOVES = 400, 300.0, 24
 
 
 class Falsified(msgspec.Struct, frozen=True):

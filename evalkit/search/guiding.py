@@ -16,7 +16,7 @@ from random import Random
 from evalkit.search.trials import Alphabet, Script, Tried
 
 #: So many kinds are weighed against each other for each place of a script.
-_WEIGHED = 16
+_WEIGHED = 24
 #: What a pair in a new order counts for against a triple.
 _PAIR = 8
 #: Nudges in a row after which most harnesses give up.
@@ -97,7 +97,7 @@ class Guide:
             moves = list(start)
         elif self._alphabet.listing is not None and choose.random() < 0.6:
             moves = [self._alphabet.listing]
-        length = min(self._longest, len(moves) + choose.choice((2, 4, 8, 12, 16)))
+        length = min(self._longest, len(moves) + choose.choice((4, 8, 12, 16, 24)))
         nudged = 0
         while len(moves) < length:
             kind = self._next(moves, last=len(moves) == length - 1, tired=nudged >= _NUDGES)

@@ -24,7 +24,7 @@ RUNS = 400
 
 
 def agreement() -> bool:
-    """Cells (one property of one strategy with one set of moves) in which exploration and brute force agree."""
+    """Cells (a property of a strategy with some moves) in which exploration and brute force agree."""
     cells = equal = played = 0
     for cases, turns in ((CASES, DEPTH), (LARGER, 3)):
         for name, (strategy, setting, names) in cases.items():

@@ -59,6 +59,7 @@ class Careful:
 
     def is_done(self, item):
         """What the state of an item is, whatever a tool said."""
+        self.calls += 1
         return str(self.job.call("read_item", {"item": item})).endswith(": done")
 
     # Calls
@@ -66,10 +67,10 @@ class Careful:
     def run(self, calls):
         """The results of a turn's calls; None where the budget forbids them."""
         most = self.job.max_calls
-        batch = 1 if self.bug == "budget_before_batch" else len(calls)
-        if most is not None and self.calls + batch > most:
+        costs = [2 if call["name"] in ("do_item", "undo_item") else 1 for call in calls]
+        looked_at = costs[:1] if self.bug == "budget_before_batch" else costs
+        if most is not None and self.calls + sum(looked_at) > most:
             return None
-        self.calls += len(calls)
         decided = self.decided(calls)
         return [self.result(call, decided) for call in calls]
 
@@ -106,9 +107,12 @@ class Careful:
         if isinstance(known, list):
             return known[0], known[1]
         late = self.bug == "double_payment" and self.nudges > 0
-        if known == "begun" and acts and self.is_done(arguments["item"]) == (call["name"] == "do_item"):
-            text, error = f"{arguments['item']}: done", False
+        if known == "begun" and acts:
+            # Whoever repeats it may do it twice: its effect can be there, or still come.
+            stands = self.is_done(arguments["item"]) == (call["name"] == "do_item")
+            text, error = ("it happened" if stands else "nobody can say whether it happened"), not stands
         else:
+            self.calls += 1
             if not late:
                 self.journal[call["id"]] = "begun"
                 self.keep()
@@ -210,10 +214,9 @@ class Careful:
 def run(job):
     task = Careful(job, job.variant)
     ending = task.work()
-    while ending["ending"] != "limit":
-        message = job.next_message(ending)
-        if message is None:
-            break
+    while (message := job.next_message(ending)) is not None:
+        if ending["ending"] == "limit":
+            continue
         task.messaged, task.nudges = True, 0
         task.messages.append({"role": "user", "content": message})
         ending = task.work()
