@@ -363,12 +363,6 @@ def test_a_careful_program_is_not_refuted(program: str, calls: int | None) -> No
     assert found.holds, found.results
 
 
-def test_a_failed_step_that_counts_as_done_is_found() -> None:
-    found = looked_at("planted:failed_step", None, 0, 400, ("no_false_done",))
-    assert len(moves(found, "no_false_done")) == 3
-    assert "and fails at" in moves(found, "no_false_done")[1]
-
-
 def test_what_one_task_leaves_to_the_next_is_told() -> None:
     left: list[bool] = []
 
@@ -379,6 +373,6 @@ def test_what_one_task_leaves_to_the_next_is_told() -> None:
         return {**ending, "ending": "done"} if done and ending["native"] == "silence" else ending
 
     named(leaky, "leaky")
-    found = answer(falsify(leaky, names=("no_early_stop",), max_runs=80), "no_early_stop")
+    found = answer(falsify(leaky, names=("no_early_stop",), max_runs=60), "no_early_stop")
     assert found.answer == "refuted"
     assert found.how.startswith("only after another task in the same process: refuses")
