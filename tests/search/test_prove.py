@@ -97,6 +97,46 @@ def test_a_turn_limit_ends_every_run() -> None:
     assert "40 turns" in result.how
 
 
+# The larger alphabet, and what was reached
+
+FULL = Setting(1, "full", 0, "full")
+
+
+def test_gate_holds_against_the_larger_alphabet() -> None:
+    proof = prove(PRESETS["gate"].strategy, FULL, ("no_false_done", "no_early_stop", "no_duplicate_effects"))
+    assert set(answers(proof).values()) == {"proved"}
+    assert proof.results[0].witnesses.count == "13/13"
+    assert proof.results[0].witnesses.never == ()
+
+
+def test_what_is_not_reached_and_never_made_is_said() -> None:
+    found = only("capped_nudges", "silence").witnesses
+    assert found.missing == ("cap on nudges",)
+    assert found.never == ("undoes alpha", "undoes beta")
+
+
+def test_a_worker_that_is_killed_repeats_what_is_still_on_its_way() -> None:
+    worker = msgspec.structs.replace(FULL, worker=True)
+    found = only("no_duplicate_effects", "gate", worker).counterexample
+    assert found is not None
+    assert found.moves == ("does alpha, its effect to come late, the worker killed",)
+    assert only("no_false_done", "gate", worker).answer == "proved"
+    with pytest.raises(ValueError, match="only with the alphabet full"):
+        Setting(1, worker=True)
+
+
+def test_a_loop_that_stays_when_the_user_has_left_is_refuted() -> None:
+    def deaf(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+        """Ends done where the user has left."""
+        new, action, verdict = loop.on_turn(bound, state, turn, instruments)
+        gone = isinstance(action, End) and action.ending.native == "user_gone"
+        return new, End(msgspec.structs.replace(action.ending, kind="done")) if gone else action, verdict
+
+    found = only("no_false_done", "gate", FULL, rules=Rules(on_turn=deaf)).counterexample
+    assert found is not None
+    assert "is written to by the user, who leaves" in found.moves
+
+
 # Saved counterexamples
 
 
