@@ -124,9 +124,9 @@ class CommandRunner:
         if passed is None and group.output.total > FLOOD:
             passed = Finished(problem=f"printed more than {FLOOD >> 20} MB")
         if passed is not None:
-            return _with(passed, group.exit, output, left)
+            return died(passed, group, group.exit, output, left)
         told = read_ending(Path(own["EVALKIT_ENDING_FILE"]))
-        return Finished(told, exit=group.exit, output=output, left=left)
+        return Finished(told, exit=group.exit, output=output, left=left, leg=group.process.pid)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -135,8 +135,12 @@ class CommandRunner:
         self._around.close()
 
 
-def _with(finished: Finished, code: str, output: str, left: int) -> Finished:
-    return Finished(None, finished.problem, finished.never, code, output, left, finished.killed)
+def died(finished: Finished, group: Group, code: str, output: str, left: int) -> Finished:
+    """How a program came to its end that evalkit ended; one that is still there was not killed."""
+    killed = finished.killed and not group.running
+    return msgspec.structs.replace(
+        finished, exit=code, output=output, left=left, killed=killed, leg=group.process.pid
+    )
 
 
 def read_ending(file: Path) -> Any:

@@ -22,7 +22,7 @@ class Finished(msgspec.Struct, frozen=True):
 
     ``told`` is the ending it wrote, ``problem`` what evalkit had to end it for, ``exit`` how its process
     ended (``exit:0``, ``signal:SIGKILL``), ``left`` how many of its processes were still running then.
-    ``killed``: it was running, and the script killed it.
+    ``killed``: it was running, the script killed it, and it is gone. ``leg`` is the process that it was.
     """
 
     told: Any = None
@@ -32,6 +32,7 @@ class Finished(msgspec.Struct, frozen=True):
     output: str = ""
     left: int = 0
     killed: bool = False
+    leg: int = 0
 
 
 class Further(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.harnesses.command import Deadline, Over, parse_ending
+from evalkit.harnesses.command import Deadline, Over, died, parse_ending
 from evalkit.harnesses.endings import Finished, Then, is_over
 from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
@@ -81,8 +81,8 @@ class ResidentRunner:
         if finished.problem or not isinstance(finished.told, dict):
             left = self._end()
             code = group.exit if finished.exit == "running" else finished.exit
-            return msgspec.structs.replace(finished, exit=code, output=group.output.text(printed), left=left)
-        return finished
+            return died(finished, group, code, group.output.text(printed), left)
+        return msgspec.structs.replace(finished, leg=group.process.pid)
 
     def _job(self, group: Group, job: Mapping[str, Any], deadline: Deadline, printed: int) -> Finished:
         stdin = group.process.stdin

@@ -215,6 +215,8 @@ class Trial:
         if by is not None:
             self.stage.compactor = Compactor(by, compactions(arena.scenario))
         self._landed = self._missed = 0
+        #: The process that was killed last: the next must be another.
+        self._leg = 0
         self.told = variables(self.stage.task, contract, server.url(self._token))
 
     @property
@@ -232,16 +234,21 @@ class Trial:
     def then(self, finished: Finished) -> Further | None:
         """How the episode goes on behind an ending: with the user's next message, or in another process."""
         wire = self._wire
+        if self._leg and finished.leg == self._leg:
+            # The very process that was to be dead: nothing was killed.
+            self._missed += 1
+        self._leg = 0
         if wire.kill_at is not None:
             # It is dead, by the script's hand or, a moment before, by its own.
             self._landed += finished.killed
             self._missed += not finished.killed
             wire.died()
+            self._leg = finished.leg
             return Further(restart=True) if finished.killed else None
         if wire.failure is not None or finished.never or finished.problem:
             return None
         if isinstance(finished.told, dict) and isinstance(finished.told.get("waiting"), list):
-            return self._decided(finished.told["waiting"])
+            return self._decided(finished)
         ending, _ = ending_of(finished, self._contract.rules)
         turn = self.stage.previous.turn
         if turn is None:
@@ -253,6 +260,7 @@ class Trial:
         except Crashed:
             self._landed += 1
             wire.died()
+            self._leg = finished.leg
             return Further(restart=True)
         said = [event.text for event in events if isinstance(event, UserWrites)]
         if not said:
@@ -261,13 +269,14 @@ class Trial:
         wire.words.say(message)
         return Further(message)
 
-    def _decided(self, waiting: list[Any]) -> Further | None:
+    def _decided(self, finished: Finished) -> Further | None:
         """What a person decides about the calls that a program waits for; None where nobody comes."""
         try:
-            decisions = self._wire.asked(waiting)
+            decisions = self._wire.asked(finished.told["waiting"])
         except Crashed:
             self._landed += 1
             self._wire.died()
+            self._leg = finished.leg
             return Further(restart=True)
         if not decisions:
             return None

@@ -43,7 +43,7 @@ def test_it_takes_the_next_message(tmp_path: Path, name: str, events: dict[str, 
 
 
 @pytest.mark.parametrize(("name", "events"), [("keeps.py", {"crash": True}), ("all.mjs", EVERYTHING)])
-@pytest.mark.parametrize("moment", ["answered", "request"])
+@pytest.mark.parametrize("moment", ["tool, before: true", "request"])
 def test_it_goes_on_after_a_kill(tmp_path: Path, moment: str, name: str, events: dict[str, Any]) -> None:
     text = CRASH.replace("MOMENT", moment)
     episode, _ = played(documented(tmp_path, name, **events), 30.0, text)
