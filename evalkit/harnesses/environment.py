@@ -120,7 +120,7 @@ def set_up(harness: Harness, say: Say) -> Environment:
         return environment_of(harness)
     folder = folder_of(harness)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(folder.with_suffix(".lock")):
+    with alone(folder.with_suffix(".lock")):
         if not is_ready(harness):
             began = time.monotonic()
             shutil.rmtree(folder, ignore_errors=True)
@@ -210,7 +210,8 @@ def _call(name: str, command: list[str], folder: Path) -> None:
 
 
 @contextmanager
-def _alone(file: Path) -> Iterator[None]:
+def alone(file: Path) -> Iterator[None]:
+    """Be the only one who holds a lock file, here and in other processes."""
     with file.open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield

@@ -24,11 +24,14 @@ class Work:
     Episodes of one kind of world cost about the same; what a chunk took corrects the estimate of its kinds.
     """
 
-    def __init__(self, plan: Plan, spans: Iterable[Span], target: float = TARGET) -> None:
+    def __init__(
+        self, plan: Plan, spans: Iterable[Span], target: float = TARGET, guess: float = GUESS
+    ) -> None:
         self._kinds = [scenario.world.kind for scenario in plan.scenarios]
         self._spans = iter(spans)
         self._rest: Span | None = None
         self._target = target
+        self._guess = guess
         self._cost: dict[str, float] = {}
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -44,7 +47,7 @@ class Work:
             self._rest = None
             if span is None:
                 break
-            cost = self._cost.get(self._kinds[span.scenario], GUESS)
+            cost = self._cost.get(self._kinds[span.scenario], self._guess)
             fits = max(1, min(int((self._target - seconds) / cost), MOST - episodes))
             if fits < span.seeds:
                 span, self._rest = _split(span, fits)
@@ -56,7 +59,7 @@ class Work:
     def took(self, chunk: Chunk, seconds: float) -> None:
         """Learn from a finished chunk; ``seconds`` is its running time without the way there and back."""
         costs = {
-            kind: self._cost.get(kind, GUESS)
+            kind: self._cost.get(kind, self._guess)
             for kind in dict.fromkeys(self._kinds[span.scenario] for span in chunk)
         }
         expected = sum(costs[self._kinds[span.scenario]] * span.seeds for span in chunk)

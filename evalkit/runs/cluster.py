@@ -12,12 +12,12 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from evalkit.containment.folders import held, sweep
 from evalkit.extras import missing
@@ -29,8 +29,12 @@ from evalkit.runs.store import void_row
 if TYPE_CHECKING:
     from distributed import Client, Future
 
+    from evalkit.harnesses.records import Kept
+    from evalkit.runs.afar import Packed
     from evalkit.runs.on_worker import Finished
 
+#: Told of the record of an episode, by its cell.
+Keep: TypeAlias = "Callable[[int, Kept], None]"
 #: Seconds in which a scheduler must answer.
 PATIENCE = 10.0
 #: Seconds in which a first worker must be there.
@@ -57,6 +61,11 @@ class Cluster:
             raise EngineError("--engine dask runs the scripted model only; use --engine local")
         with self._client(min(self.workers, plan.episodes())) as client:
             yield from _Session(client, plan, own=self.address is None).run(work)
+
+    def run_foreign(self, plan: Plan, work: Work, packed: dict[str, Packed], keep: Keep) -> Iterator[Rows]:
+        """The rows of foreign episodes; ``keep`` is told of each one's record before its row comes."""
+        with self._client(min(self.workers, plan.episodes())) as client:
+            yield from _Session(client, plan, packed, keep, own=self.address is None).run(work)
 
     @contextmanager
     def _client(self, workers: int) -> Iterator[Client]:
@@ -95,12 +104,21 @@ class Cluster:
 class _Session:
     """One plan on one cluster; ``own`` is one that ends with the run, and needs no tidying."""
 
-    def __init__(self, client: Client, plan: Plan, *, own: bool) -> None:
+    def __init__(
+        self,
+        client: Client,
+        plan: Plan,
+        packed: dict[str, Packed] | None = None,
+        keep: Keep | None = None,
+        *,
+        own: bool,
+    ) -> None:
         from evalkit.runs.on_worker import PlanOnWorker
 
         self.client = client
         self.own = own
-        self.plugin = PlanOnWorker(plan)
+        self.keep = keep
+        self.plugin = PlanOnWorker(plan, packed or {})
         self._running: dict[Future[Any], Chunk] = {}
         self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
         self._threads = 1
@@ -124,7 +142,7 @@ class _Session:
                     suspects.append(chunk)
                 else:
                     work.took(chunk, done.seconds)
-                    yield done.rows
+                    yield self._kept(done)
                 self._fill(work)
             while suspects:
                 yield from self._alone(suspects.pop(), suspects)
@@ -144,13 +162,20 @@ class _Session:
         for _, done in self._results():
             cells = singles(chunk)
             if done is not None:
-                yield done.rows
+                yield self._kept(done)
             elif len(cells) > 1:
                 suspects.extend((cell,) for cell in cells)
             else:
                 (cell,) = cells
                 note = f"the worker died {DEATHS} times"
                 yield [void_row(cell.cell, cell.scenario, cell.contender, cell.first_seed, note)]
+
+    def _kept(self, done: Finished) -> Rows:
+        """The rows of a finished chunk, the records of which are kept."""
+        if self.keep is not None:
+            for cell, record in done.kept:
+                self.keep(cell, record)
+        return done.rows
 
     def _results(self) -> Iterator[tuple[Chunk, Finished | None]]:
         """The chunks under way as they are finished; None for one that took its workers with it."""

@@ -18,6 +18,10 @@ from evalkit.harnesses.command import Runner, Stopped
 from evalkit.harnesses.environment import Environment, environment_of
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, ManifestError
+from evalkit.harnesses.records import Kept
+from evalkit.runs.afar import Packed, pack
+from evalkit.runs.chunks import Work
+from evalkit.runs.cluster import Cluster
 from evalkit.runs.plan import Plan, PlanError, Span
 from evalkit.runs.store import StoreLost, row_of, void_row
 from evalkit.runs.traces import keep_trace
@@ -26,6 +30,8 @@ from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_
 from evalkit.wire.server import Server
 
 Row: TypeAlias = tuple[Any, ...]
+#: Seconds of an episode, before one was played.
+_GUESS_S = 1.0
 _Job: TypeAlias = tuple[int, int, int]
 
 
@@ -55,6 +61,37 @@ def run_spans(plan: Plan, spans: list[Span], workers: int, folder: Path) -> Iter
         for contender, cells in by_contender.items():
             name = plan.recipe.contenders[contender].harness
             yield from _Crew(plan, server, folder, *harnesses[name]).run(cells, workers)
+
+
+def run_abroad(
+    plan: Plan, spans: list[Span], cluster: Cluster, folder: Path
+) -> tuple[Iterator[list[Row]], list[Span]]:
+    """The rows of foreign cells on a cluster, and the spans that have to be played on this machine.
+
+    A service is where it is, and a callable is of a Python path that no worker has.
+    """
+    packed: dict[str, Packed] = {}
+    for name, (harness, _) in ready_harnesses(plan).items():
+        if harness.manifest.service is None and "EVALKIT_IMPORT_FROM" not in harness.manifest.env:
+            packed[name] = pack(harness)
+    contenders = plan.recipe.contenders
+    away = [span for span in spans if contenders[span.contender].harness in packed]
+    here = [span for span in spans if contenders[span.contender].harness not in packed]
+    if not away:
+        return iter(()), here
+
+    def keep(cell: int, kept: Kept) -> None:
+        _keep(folder, cell, kept)
+
+    return cluster.run_foreign(plan, Work(plan, away, guess=_GUESS_S), packed, keep), here
+
+
+def _keep(folder: Path, cell: int, kept: Kept) -> None:
+    """Keep a record. StoreLost where it cannot be written."""
+    try:
+        keep_trace(folder, cell, kept)
+    except OSError as error:
+        raise StoreLost(f"{folder}: cannot be written: {error}") from None
 
 
 class _Crew:
@@ -128,8 +165,5 @@ class _Crew:
             raise
         except Exception as error:
             return void_row(*place, f"{type(error).__name__}: {error}")
-        try:
-            keep_trace(self.folder, cell, kept)
-        except OSError as error:
-            raise StoreLost(f"{self.folder}: cannot be written: {error}") from None
+        _keep(self.folder, cell, kept)
         return row_of(*place, episode)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.runs.chunks import Rows, Work
+from evalkit.runs.cluster import Cluster
 from evalkit.runs.engine import Engine, find_engine
 from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import Ranges, Store
@@ -33,7 +34,8 @@ def run_plan(
 ) -> None:
     """Run all cells of a plan that the store does not have yet; without an engine on the local one.
 
-    Foreign harnesses run on this machine, whatever the engine; ``live`` works off what asks a provider.
+    Foreign harnesses run on the workers of a cluster too, but for services and callables, which are here;
+    ``live`` works off what asks a provider.
     """
     finished = store.finished()
     done, total = store.count(), plan.episodes()
@@ -61,8 +63,12 @@ def run_plan(
     foreign = list(_missing(plan, finished, foreign=True))
     if not foreign:
         return
-    from evalkit.runs.foreign import run_spans
+    from evalkit.runs.foreign import run_abroad, run_spans
 
+    if isinstance(engine, Cluster):
+        away, foreign = run_abroad(plan, foreign, engine, store.folder)
+        for rows in away:
+            keep(rows)
     for rows in run_spans(plan, foreign, workers, store.folder):
         keep(rows)
 
