@@ -81,16 +81,18 @@ def _programs() -> int:
 
 def _containment() -> None:
     """How what a harness or a world's command starts is held here; what that prevents is in the docs."""
-    from evalkit.containment.machine import this_machine
+    from evalkit.containment.machine import seals, this_machine
 
     machine = this_machine()
     ways = {
         "namespace": "a PID namespace for each program",
-        "subreaper": "a subreaper for each program",
+        "subreaper": "two subreapers for each program",
         "group": "a process group for each program",
     }
     click.echo("containment")
     _row("processes", ways[machine.way] + (f" ({machine.why})" if machine.why else ""))
+    if machine.way == "subreaper":
+        _row("guards", "out of a program's reach" if seals() else "a program can stop and kill both at once")
     _row("number", "a control group and a watch" if machine.tasks else "a watch")
     files = "the system's programs and their own" if machine.files else "all of the user's"
     _row("files", f"{files} for commands of worlds")

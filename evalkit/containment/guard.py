@@ -7,6 +7,8 @@ and its folder are the command's. It tells what becomes of it on the descriptor 
 ``way=namespace``: the command lives in a PID namespace of its own, sees the processes in it and no others,
 and the kernel ends all of them with the namespace's first process, which is this guard. ``way=subreaper``:
 what loses its parent becomes the guard's child, whatever its session and environment, so the guard finds it.
+Either way there are two: the outer one ends everything where the inner one is killed, the inner one where
+the outer one is.
 """
 
 from __future__ import annotations
@@ -21,16 +23,22 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from evalkit.containment import looks, refusing
 else:
     # The module beneath, without its enumerations: a third of the time that a guard takes to start.
     import _signal as signal
+
+    import looks
+    import refusing
 
 _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 _MS_NOSUID_NODEV, _MS_NOSUID_NODEV_NOEXEC, _MS_REC_PRIVATE = 2 | 4, 2 | 4 | 8, 0x4000 | (1 << 18)
 _MS_BIND_REC, _MS_REMOUNT_BIND_RDONLY = 0x1000 | 0x4000, 0x20 | 0x1000 | 1
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
+_PR_SET_DUMPABLE = 4
 #: Rights of root over the whole machine: immutable files, the network's set-up, modules, roots, other
 #: processes' memory, mounts, a reboot, limits, the clock, devices, the log, MAC, BPF, checkpoints.
 _TAKEN = (9, 12, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 32, 33, 34, 35, 37, 38, 39, 40)
@@ -40,6 +48,8 @@ _LOOK, _WEIGH, _MEASURE = 0.02, 0.1, 0.5
 #: Seconds that the end of everything may take.
 _END = 2.0
 _CGROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
+#: Beyond the highest number that a process has on any Linux.
+_MOST_NUMBERS = 1 << 22
 
 
 class _Refused(Exception):
@@ -69,27 +79,76 @@ def main(arguments: list[str]) -> int:
     group = _make_group(2 * int(told["processes"])) if told["processes"] != "0" else None
     guard.group = group
     try:
-        if told["way"] != "namespace":
-            if told["way"] == "subreaper":
-                _call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-            guard.keep(alive, wakes, namespace=False)
-            return 0
-        return _namespace(guard, told, alive, wakes, (seen, own))
+        if told["way"] == "group":
+            guard.keep(alive, wakes)
+        else:
+            _outer(guard, told, alive, wakes, (seen, own))
+        return 0
     finally:
         if group is not None:
             _drop_group(group)
 
 
-def _namespace(
+def _outer(
     guard: _Guard,
     told: dict[str, str],
     alive: int | None,
     wakes: int,
     roots: tuple[tuple[str, ...], tuple[str, ...]],
-) -> int:
-    """Start the namespace's first process and wait for it, or for a reason to end it."""
+) -> None:
+    """Start the inner guard and wait for it, or for a reason to end it; then end what is left."""
+    namespace = told["way"] == "namespace"
+    if namespace:
+        _leave(network=told["network"] != "0")
+    else:
+        _be_found_by_orphans()
+    outer = os.getpid()
+    lifeline, held = os.pipe()
+    inner = os.fork()
+    if inner == 0:
+        os.close(held)
+        code = 1
+        try:
+            if namespace:
+                _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+                _settle(told["network"] == "0", *roots)
+            else:
+                _be_found_by_orphans()
+                guard.guards = (outer, os.getpid())
+            guard.namespace = namespace
+            guard.keep(lifeline, _wakes())
+            code = 0
+        except OSError as error:
+            _try(os.write, guard.status, f"failed {error}\n".encode())
+        finally:
+            os._exit(code)
+    os.close(lifeline)
+    _let_go()
+    while not _reaped(inner):
+        ready = select.select([wakes, *([] if alive is None else [alive])], [], [], 1.0)[0]
+        if wakes in ready and _told_to_end(wakes):
+            os.kill(inner, signal.SIGTERM)
+            end = time.monotonic() + _END / 2
+            while not _reaped(inner) and time.monotonic() < end:
+                time.sleep(0.002)
+            break
+        if alive in ready:
+            break
+    if inner not in _ended:
+        os.kill(inner, signal.SIGKILL)
+        # In a namespace this returns when the whole of it is gone.
+        os.waitpid(inner, 0)
+    elif os.WIFSIGNALED(_ended[inner]):
+        left = len(list(looks.descendants(outer)))
+        _try(os.write, guard.status, f"ended {-os.WTERMSIG(_ended[inner])} {left} \n".encode())
+    if not namespace:
+        _end_all()
+
+
+def _leave(*, network: bool) -> None:
+    """Make the namespaces in which the next process begins."""
     flags = _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC
-    if told["network"] == "0":
+    if not network:
         flags |= _CLONE_NEWNET
     uid, gid = os.geteuid(), os.getegid()
     if uid:
@@ -99,42 +158,22 @@ def _namespace(
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{uid} {uid} 1")
         _write("/proc/self/gid_map", f"{gid} {gid} 1")
-    lifeline, held = os.pipe()
-    first = os.fork()
-    if first == 0:
-        os.close(held)
-        code = 1
-        try:
-            _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-            _call("mount", b"none", b"/", None, _MS_REC_PRIVATE, None)
-            _call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID_NODEV_NOEXEC, None)
-            if told["network"] == "0":
-                _loopback_up()
-            if roots[1]:
-                _narrow(*roots)
-            guard.keep(lifeline, _wakes(), namespace=True)
-            code = 0
-        except OSError as error:
-            _try(os.write, guard.status, f"failed {error}\n".encode())
-        finally:
-            os._exit(code)
-    os.close(lifeline)
-    _let_go()
-    while not _reaped(first):
-        ready = select.select([wakes, *([] if alive is None else [alive])], [], [], 1.0)[0]
-        if wakes in ready and _told_to_end(wakes):
-            os.kill(first, signal.SIGTERM)
-            end = time.monotonic() + _END / 2
-            while not _reaped(first) and time.monotonic() < end:
-                time.sleep(0.002)
-            break
-        if alive in ready:
-            break
-    if _first_lives(first):
-        os.kill(first, signal.SIGKILL)
-        # This returns when the whole namespace is gone.
-        os.waitpid(first, 0)
-    return 0
+
+
+def _settle(alone: bool, seen: tuple[str, ...], own: tuple[str, ...]) -> None:
+    """In the namespace: its own processes, and what else it is to have."""
+    _call("mount", b"none", b"/", None, _MS_REC_PRIVATE, None)
+    _call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID_NODEV_NOEXEC, None)
+    if alone:
+        _loopback_up()
+    if own:
+        _narrow(seen, own)
+
+
+def _be_found_by_orphans() -> None:
+    """Become the parent of what loses its own; nobody of the same user may trace this process."""
+    _call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 class _Guard:
@@ -149,15 +188,16 @@ class _Guard:
         self.status = status
         self.group: str | None = None
         self.namespace = False
+        #: The processes that the command may not signal.
+        self.guards: tuple[int, ...] = ()
         self._weighed = self._measured = 0.0
         self._measuring = _MEASURE
 
     def number(self, name: str) -> int:
         return int(self.told.get(name, "0"))
 
-    def keep(self, alive: int | None, wakes: int, *, namespace: bool) -> None:
+    def keep(self, alive: int | None, wakes: int) -> None:
         """Start the command, watch it to its end, end the rest, and tell of it."""
-        self.namespace = namespace
         try:
             first = self._start()
         except _Refused as refused:
@@ -181,8 +221,8 @@ class _Guard:
         left = len([process for process in self._processes() if process != first])
         said = "" if code is None else str(code)
         _try(os.write, self.status, f"ended {said or '-'} {left} {why}\n".encode())
-        if not namespace:
-            self._end_all(first)
+        if not self.namespace:
+            _end_all(first)
 
     def _start(self) -> int:
         heard, told = os.pipe()
@@ -210,7 +250,18 @@ class _Guard:
         linux = hasattr(_library(), "prctl")
         if linux:
             _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ", "SIGTERM", "SIGCHLD", "SIGINT", "SIGHUP", "SIGQUIT"):
+            _call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
+        for name in (
+            "SIGPIPE",
+            "SIGXFSZ",
+            "SIGXFZ",
+            "SIGTERM",
+            "SIGCHLD",
+            "SIGINT",
+            "SIGHUP",
+            "SIGQUIT",
+            "SIGIO",
+        ):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -236,6 +287,8 @@ class _Guard:
                 _library().prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
         if linux:
             _library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        if self.guards:
+            _try(refusing.refuse_signals, self.guards)
         self._run()
 
     def _run(self) -> None:
@@ -263,11 +316,11 @@ class _Guard:
         most = self.number("memory_mb")
         if most and now - self._weighed > _WEIGH:
             self._weighed = now
-            if sum(map(_memory, processes)) > most << 20:
+            if sum(map(looks.memory_of, processes)) > most << 20:
                 return f"used more than {most} MB of memory"
         most, files = self.number("written_mb"), self.number("files")
         if self.watched and now - self._measured > self._measuring:
-            size, count = _size(self.watched, most << 20, files)
+            size, count = looks.size_of(self.watched, most << 20, files)
             self._measured = time.monotonic()
             self._measuring = max(_MEASURE, 10 * (self._measured - now))
             if most and size > most << 20:
@@ -279,97 +332,52 @@ class _Guard:
     def _processes(self) -> list[int]:
         """The processes of the command that live."""
         if not self.namespace:
-            return list(_descendants(os.getpid()))
-        return [process for process in _numbers() if process != 1 and _lives(process)]
-
-    def _end_all(self, first: int) -> None:
-        """End what is left. Each look finds what was started since the last one."""
-        end = time.monotonic() + _END
-        while time.monotonic() < end:
-            left = list(_descendants(os.getpid()))
-            for number in (signal.SIGSTOP, signal.SIGKILL):
-                for process in left:
-                    _try(os.kill, process, number)
-            if not left:
-                # Without /proc there is its group at least.
-                _try(os.kill, -first, signal.SIGKILL)
-            _reap()
-            if not left and not _has_children():
-                return
-            time.sleep(0.002)
-
-
-# Looking at processes
-
-
-def _numbers() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-
-
-def _stat(process: int) -> list[bytes]:
-    try:
-        with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
-            return file.read().rpartition(b")")[2].split()
-    except OSError:
-        return []
-
-
-def _lives(process: int) -> bool:
-    return _stat(process)[:1] not in ([], [b"Z"], [b"X"])
-
-
-def _descendants(root: int) -> Iterator[int]:
-    children: dict[int, list[int]] = {}
-    dead = set()
-    for process in _numbers():
-        stat = _stat(process)
-        if stat:
-            children.setdefault(int(stat[1]), []).append(process)
-            if stat[0] in (b"Z", b"X"):
-                dead.add(process)
-    waiting = [root]
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            waiting.append(child)
-            if child not in dead:
-                yield child
-
-
-def _memory(process: int) -> int:
-    try:
-        with open(f"/proc/{process}/statm", "rb", buffering=0) as file:
-            _, resident, shared, *_ = file.read().split()
-    except (OSError, ValueError):
-        return 0
-    return (int(resident) - int(shared)) * resource.getpagesize()
-
-
-def _size(folders: tuple[str, ...], most: int, files: int) -> tuple[int, int]:
-    """Bytes and entries below folders; counting ends beyond the limits."""
-    size = count = 0
-    waiting = list(folders)
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    count += 1
-                    try:
-                        size += entry.stat(follow_symlinks=False).st_blocks * 512
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(entry.path)
-                    except OSError:
-                        continue
-                    if (most and size > most) or (files and count > files):
-                        return size, count
-        except OSError:
-            continue
-    return size, count
+            return list(looks.descendants(os.getpid()))
+        return [
+            process
+            for process in looks.numbers()
+            if process != 1 and not looks.is_dead(looks.stat_of(process))
+        ]
 
 
 # Children
+
+
+def _end_all(first: int = 0) -> None:
+    """End what is below this process. Each look finds what was started since the last one."""
+    end = time.monotonic() + _END
+    while time.monotonic() < end:
+        _reap()
+        if not _has_children():
+            return
+        left = list(looks.descendants(os.getpid())) or _unseen_children()
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for process in left:
+                _try(os.kill, process, number)
+        if first and not left:
+            _try(os.kill, -first, signal.SIGKILL)
+        _reap()
+        time.sleep(0.002)
+
+
+def _unseen_children() -> list[int]:
+    """The living children where the system shows no processes: each number since this one's is asked for."""
+    if looks.numbers() or not hasattr(os, "waitid"):
+        return []
+    last = os.fork()
+    if last == 0:
+        os._exit(0)
+    own = os.getpid()
+    # Numbers are given in turn, and begin anew after the last one.
+    asked = range(own + 1, last) if last > own else (*range(own + 1, _MOST_NUMBERS), *range(2, last))
+    return [process for process in asked if _is_child(process)]
+
+
+def _is_child(process: int) -> bool:
+    try:
+        return os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except OSError:
+        return False
 
 
 def _reap() -> list[tuple[int, int]]:
@@ -384,25 +392,20 @@ def _reap() -> list[tuple[int, int]]:
         found.append((process, status))
 
 
-_ended: set[int] = set()
+#: Children that ended, and their status.
+_ended: dict[int, int] = {}
 
 
 def _reaped(process: int) -> bool:
-    _ended.update(child for child, _ in _reap())
+    _ended.update(_reap())
     return process in _ended
-
-
-def _first_lives(process: int) -> bool:
-    return process not in _ended
 
 
 def _has_children() -> bool:
     try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:
         return False
-    except OSError:
-        return True
     return True
 
 
@@ -425,6 +428,8 @@ def _wakes() -> int:
     os.set_blocking(told, False)
     for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)
+    # Whoever has a file may have this sent to anybody.
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
     return heard
 

@@ -155,12 +155,16 @@ class Guarded:
             number = int(rest)
             raise OSError(number, os.strerror(number))
         # A command can be quicker than its guard, and end it first.
-        if kind != "running" and (kind or self.guard.wait() >= 0):
+        if kind == "ended":
+            self._said = f"{line}\n".encode() + self._said
+        elif kind != "running" and (kind or self.guard.wait() >= 0):
             raise OSError(0, rest or "its guard does not start")
 
-    def _line(self) -> str:
-        """The next line that the guard told; empty where it is gone."""
+    def _line(self, seconds: float | None = None) -> str:
+        """The next line that the guard told; empty where it is gone, or says nothing for so long."""
         while b"\n" not in self._said:
+            if not _readable(self._heard, seconds):
+                return ""
             piece = os.read(self._heard, 4096)
             if not piece:
                 return ""
@@ -182,7 +186,7 @@ class Guarded:
             with suppress(ProcessLookupError):
                 handle = os.pidfd_open(self.guard.pid)
                 try:
-                    select.select([handle], [], [], seconds)
+                    _readable(handle, seconds)
                 finally:
                     os.close(handle)
             return not self.running
@@ -207,13 +211,13 @@ class Guarded:
         return self.left
 
     def _ended(self) -> None:
-        """Hear the guard's last words. A guard that was killed left none."""
+        """Hear the guards' last words: where the outer one was killed, the inner one ends everything yet."""
         if self._heard < 0:
             return
         told = False
-        while line := self._line():
+        while line := self._line(_PATIENCE):
             kind, _, rest = line.partition(" ")
-            if kind == "ended":
+            if kind == "ended" and not told:
                 code, left, why = rest.split(" ", 2)
                 told = True
                 self.code = None if code == "-" else int(code)
@@ -224,8 +228,15 @@ class Guarded:
         self._heard = -1
         if not told:
             self.left = max(self.left, end_strays(self._mark, self.guard.pid))
-            if self.guard.returncode < 0:
-                self.code = self.guard.returncode
+        if self.code is None and self.guard.returncode < 0:
+            self.code = self.guard.returncode
+
+
+def _readable(handle: int, seconds: float | None) -> bool:
+    # Not select(2), which knows no descriptor above 1,023.
+    asked = select.poll()
+    asked.register(handle, select.POLLIN)
+    return bool(asked.poll(None if seconds is None else seconds * 1000))
 
 
 def told_exit(code: int | None) -> str:

@@ -62,6 +62,12 @@ def this_machine() -> Machine:
     return Machine("subreaper", tasks=tasks, why=why)
 
 
+@lru_cache(maxsize=1)
+def seals() -> bool:
+    """Whether a program under a subreaper is kept from signalling its guards; found by trying it."""
+    return _ended_with(["/bin/sh", "-c", "kill -0 $PPID"], "subreaper") not in (0, None)
+
+
 def _counts_tasks(base: Path) -> bool:
     try:
         return "pids" in (base / "cgroup.subtree_control").read_text().split()
@@ -71,24 +77,29 @@ def _counts_tasks(base: Path) -> bool:
 
 def _tried(*, network: bool, files: bool) -> str:
     """Why a program cannot be started in a namespace, without network and files; empty where it can."""
-    from evalkit.containment.guarded import Guarded, Roots
-
-    guarded = None
     try:
-        with held("try") as folder:
-            own = str(folder.folder)
-            guarded = Guarded(
-                ["true"],
-                {"PATH": os.defpath},
-                own,
-                way="namespace",
-                network=not network,
-                roots=Roots(SYSTEM, (own,)) if files else None,
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-            )
-            ended = guarded.wait(10.0)
-            guarded.kill()
+        code = _ended_with(["true"], "namespace", network=not network, files=files)
     except OSError as error:
         return str(error)
-    return "" if ended and guarded.code == 0 else "a program started in one does not end"
+    return "" if code == 0 else "a program started in one does not end"
+
+
+def _ended_with(command: list[str], way: Way, *, network: bool = True, files: bool = False) -> int | None:
+    """How a program ends that is held in a way, or None; OSError where it cannot be started."""
+    from evalkit.containment.guarded import Guarded, Roots
+
+    with held("try") as folder:
+        own = str(folder.folder)
+        guarded = Guarded(
+            command,
+            {"PATH": os.defpath},
+            own,
+            way=way,
+            network=network,
+            roots=Roots(SYSTEM, (own,)) if files else None,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+        )
+        guarded.wait(10.0)
+        guarded.kill()
+    return guarded.code

@@ -7,6 +7,8 @@ import signal
 import time
 from contextlib import suppress
 
+from evalkit.containment import looks
+
 #: How often to look for processes that are left.
 _LOOKS = 200
 
@@ -19,7 +21,7 @@ def end_strays(mark: str, session: int = 0) -> int:
     """
     found: set[int] = set()
     for _ in range(_LOOKS):
-        left = {process for process in _numbers() if _carries(process, os.fsencode(mark), session)}
+        left = {process for process in looks.numbers() if _carries(process, os.fsencode(mark), session)}
         if not left:
             break
         found |= left
@@ -30,20 +32,12 @@ def end_strays(mark: str, session: int = 0) -> int:
     return len(found)
 
 
-def _numbers() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-
-
 def _carries(process: int, mark: bytes, session: int) -> bool:
     try:
-        with open(f"/proc/{process}/stat", "rb") as file:
-            state, _, _, its = file.read().rpartition(b")")[2].split()[:4]
-        if state in (b"Z", b"X") or process == os.getpid():
+        stat = looks.stat_of(process)
+        if looks.is_dead(stat) or process == os.getpid():
             return False
-        if session and int(its) == session:
+        if session and int(stat[3]) == session:
             return True
         if not mark:
             return False

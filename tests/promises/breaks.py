@@ -21,6 +21,7 @@ class Break(NamedTuple):
 _KEPT = "tests/runs/test_interrupted.py"
 _WORKERS = "tests/containment/test_workers.py"
 _FOLDERS = "tests/containment/test_folders.py"
+_GUARDS = "tests/containment/test_guards.py"
 _COMMANDS = "tests/worlds/test_hostile_commands.py"
 _HARNESSES = "tests/harnesses/test_hostile_harnesses.py"
 
@@ -201,8 +202,20 @@ BREAKS = (
     Break(
         "what leaves its group and environment outlives it",
         "evalkit.containment.guarded:_GUARD",
-        "original.replace('sys.exit', 'guard._Guard._end_all = lambda *a: None; sys.exit')",
+        "original.replace('sys.exit', 'guard._end_all = lambda *a: None; sys.exit')",
         f"{_HARNESSES}::test_nothing_outlives_it[subreaper]",
+    ),
+    Break(
+        "a guard can be killed",
+        "evalkit.containment.guarded:_GUARD",
+        "original.replace('sys.exit', 'guard.refusing.refuse_signals = lambda *a: None; sys.exit')",
+        f"{_GUARDS}::test_what_stops_both_of_them_first_is_ended_all_the_same",
+    ),
+    Break(
+        "no guard takes the place of another",
+        "evalkit.containment.guarded:_GUARD",
+        "original.replace('sys.exit', 'guard._be_found_by_orphans = lambda: None; sys.exit')",
+        f"{_GUARDS}::test_one_guard_takes_the_place_of_the_other",
     ),
     Break(
         "folders stay",
