@@ -81,6 +81,7 @@ def _programs() -> int:
 
 def _containment() -> None:
     """How what a harness or a world's command starts is held here; what that prevents is in the docs."""
+    from evalkit.containment.looks import numbers
     from evalkit.containment.machine import seals, this_machine
 
     machine = this_machine()
@@ -93,7 +94,10 @@ def _containment() -> None:
     _row("processes", ways[machine.way] + (f" ({machine.why})" if machine.why else ""))
     if machine.way == "subreaper":
         _row("guards", "out of a program's reach" if seals() else "a program can stop and kill both at once")
-    _row("number", "a control group and a watch" if machine.tasks else "a watch")
+    watched = machine.way == "namespace" or bool(numbers())
+    ways_to_count = ["a control group"] * machine.tasks + ["a watch"] * watched
+    note = "" if watched else "; memory is not watched: /proc is not there"
+    _row("number", f"{' and '.join(ways_to_count) or 'not bounded'}{note}")
     files = "the system's programs and their own" if machine.files else "all of the user's"
     _row("files", f"{files} for commands of worlds")
     _row("network", f"{'none' if machine.network else 'not taken'} for commands of worlds")

@@ -53,6 +53,9 @@ class Cluster:
             import distributed  # noqa: F401
         except ImportError:
             raise EngineError(str(missing("--engine dask", "distributed"))) from None
+        except Exception as error:
+            # It looks at this process while it is loaded: without /proc that fails.
+            raise EngineError(f"--engine dask cannot be loaded here: {_said(error)}") from None
         self.address = address
         self.workers = workers
 

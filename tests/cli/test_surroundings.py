@@ -127,6 +127,46 @@ def test_where_no_temporary_file_can_be_made_a_line_says_so(place: Path) -> None
     assert "Traceback" not in done.stderr
 
 
+#: What is done in a mount namespace of its own that has no /proc.
+HIDDEN = 'mount -t tmpfs none /proc && exec "$@"'
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["namespace", "subreaper"])
+def test_without_proc_all_goes_on_or_is_a_line(
+    place: Path, way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Commands of a world, a foreign harness, two workers, a report; Dask cannot be loaded."""
+    monkeypatch.setenv("EVALKIT_CONTAINMENT", way)
+    unshare = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", HIDDEN, "sh"]
+    if sys.platform != "linux" or subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip("no mount namespace is to be had")
+    files = document(
+        scenario="files",
+        model=[
+            {"call": "run", "with": {"command": "ls /proc | grep -c self; touch a.txt"}},
+            {"say": "Done."},
+        ],
+        world={"kind": "files", "items": ["a"], "checks": {"a": {"exists": "a.txt"}}},
+    )
+    (place / "f.yaml").write_text(yaml.safe_dump(files))
+    run = [argument if argument != "1" else "2" for argument in RUN]
+    for arguments in (
+        (*run, "--out", "files", "f.yaml"),
+        ("run", "s.yaml", "--harness", "anthropic-loop", "--no-charts", "--out", "foreign"),
+        ("run", "--resume", "files"),
+        ("report", "files"),
+        ("show", "files", "0"),
+    ):
+        command = [*unshare, sys.executable, "-m", "evalkit", *arguments]
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=120)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    command = [*unshare, sys.executable, "-m", "evalkit", *run, "--engine", "dask", "--out", "d"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0].startswith("evalkit: --engine dask cannot be loaded here: ")
+
+
 def test_two_processes_on_one_folder_lose_nothing(place: Path) -> None:
     command = [sys.executable, "-m", "evalkit", *RUN]
     both = [
