@@ -304,7 +304,7 @@ def _work(
     signal.signal(signal.SIGTERM, _on_stop)
     signal.set_wakeup_fd(-1)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     failed = None
     if begin is not None:
         try:
@@ -345,7 +345,7 @@ def _on_stop(*_: Any) -> None:
     raise Stopped(143)
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """End this process when its parent is gone, however that came about."""
     try:
         handle = os.pidfd_open(parent)

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from types import FrameType
 
 import msgspec
 
+from evalkit.containment.workers import end_with
 from evalkit.core.escaping import for_terminal
 from evalkit.worker.store import Durability, StoreError, open_store
 from evalkit.worker.worker import LEASE_SECONDS, Heartbeat, Stopping, Worker
@@ -42,7 +44,7 @@ def work(duty: Duty) -> int:
         return _work_here(duty, 0)
     # Spawned, not forked: a worker shares no connection with anyone.
     context = multiprocessing.get_context("spawn")
-    crew = [context.Process(target=_member, args=(duty, number)) for number in range(duty.workers)]
+    crew = [context.Process(target=_member, args=(duty, number, os.getpid())) for number in range(duty.workers)]
     stopping = Stopping()
     with _told_by_signals(stopping):
         for process in crew:
@@ -56,7 +58,9 @@ def work(duty: Duty) -> int:
     return int(any(process.exitcode for process in crew))
 
 
-def _member(duty: Duty, number: int) -> None:
+def _member(duty: Duty, number: int, parent: int) -> None:
+    # Told by SIGTERM like any other time; what it holds after a moment is another's to take up.
+    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     sys.exit(_work_here(duty, number))
 
 

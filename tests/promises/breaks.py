@@ -20,6 +20,7 @@ class Break(NamedTuple):
 
 _KEPT = "tests/runs/test_interrupted.py"
 _WORKERS = "tests/containment/test_workers.py"
+_CREW = "tests/worker/test_crew.py"
 _FOLDERS = "tests/containment/test_folders.py"
 _GUARDS = "tests/containment/test_guards.py"
 _COMMANDS = "tests/worlds/test_hostile_commands.py"
@@ -90,9 +91,15 @@ BREAKS = (
     ),
     Break(
         "workers outlive their run",
-        "evalkit.containment.workers:_end_with",
+        "evalkit.containment.workers:end_with",
         "lambda parent: None",
         f"{_KEPT}::test_workers_do_not_outlive_a_run_that_is_killed_alone",
+    ),
+    Break(
+        "a crew outlives its parent",
+        "evalkit.worker.crew:_member",
+        "lambda duty, number, parent: sys.exit(_work_here(duty, number))",
+        f"{_CREW}::test_a_crew_whose_parent_is_killed[sqlite]",
     ),
     Break(
         "SIGTERM ends nothing that was started",
