@@ -88,7 +88,8 @@ class Pace:
     """Lets requests through as fast as a provider takes them. It lives in one event loop.
 
     ``most`` is how many may be under way at once. ``waited`` is told of each refusal that was waited out: the
-    status and the seconds.
+    status and the seconds. ``clock`` never goes back; ``date``, seconds since the epoch, may jump; a moment
+    in a header is held against it.
     """
 
     def __init__(
@@ -96,13 +97,15 @@ class Pace:
         most: int,
         waited: Callable[[int, float], None] = lambda status, seconds: None,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        date: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.most = most
         self.requests = 0
         self._waited = waited
         self._clock = clock
+        self._date = date
         self._sleep = sleep
         self._width = float(most)
         self._under_way = 0
@@ -163,16 +166,16 @@ class Pace:
 
     async def _heard(self, response: Any) -> float | None:
         """Take note of what a response says of limits; the seconds to wait where it is asked for again."""
-        now, headers = self._clock(), response.headers
+        now, date, headers = self._clock(), self._date(), response.headers
         status = response.status_code
-        for name, left, seconds in left_of(headers, now):
+        for name, left, seconds in left_of(headers, date):
             # Those under way are not counted by a provider that answers before it has seen them.
             allowed = left - self._under_way if name == "requests" else left
             if name == "requests" or left == 0:
                 self._left[name] = (float(allowed), now + seconds)
             else:
                 self._left.pop(name, None)
-        said = retry_after(headers, now)
+        said = retry_after(headers, date)
         if status not in BUSY and not (status == 503 and said is not None):
             self._refused_in_a_row = 0
             self._width = min(float(self.most), self._width + 1 / max(1.0, self._width))

@@ -317,6 +317,8 @@ def _quiet(scratch: str) -> Iterator[None]:
         with dask.config.set(
             {
                 "distributed.scheduler.allowed-failures": DEATHS - 1,
+                # It goes by the wall clock: one that jumps has all workers given up. A death is heard of.
+                "distributed.scheduler.worker-ttl": None,
                 "distributed.worker.profile.enabled": False,
                 "distributed.admin.tick.limit": "1h",
                 "temporary-directory": scratch,

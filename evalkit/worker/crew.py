@@ -44,7 +44,9 @@ def work(duty: Duty) -> int:
         return _work_here(duty, 0)
     # Spawned, not forked: a worker shares no connection with anyone.
     context = multiprocessing.get_context("spawn")
-    crew = [context.Process(target=_member, args=(duty, number, os.getpid())) for number in range(duty.workers)]
+    crew = [
+        context.Process(target=_member, args=(duty, number, os.getpid())) for number in range(duty.workers)
+    ]
     stopping = Stopping()
     with _told_by_signals(stopping):
         for process in crew:

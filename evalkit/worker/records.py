@@ -24,6 +24,8 @@ Resume: TypeAlias = Literal["ask", "act", "answer"]
 
 #: Leases in a row without any progress after which a task is escalated.
 MAX_IDLE = 10
+#: The longest wait before a task is tried again, in seconds.
+LONGEST_WAIT = 300.0
 
 
 class TaskError(ValueError):

@@ -12,15 +12,13 @@ from evalkit.core.decisions import Ending, Report
 from evalkit.strategies.library import StrategyError, find_strategy
 from evalkit.worker.attempt import Attempt, Pause
 from evalkit.worker.escalation import hand_over
-from evalkit.worker.records import MAX_IDLE, Held, Lease, Status, TaskError
+from evalkit.worker.records import LONGEST_WAIT, MAX_IDLE, Held, Lease, Status, TaskError
 from evalkit.worker.store.protocol import LeaseLost, Store, StoreError
 from evalkit.worker.telemetry import end_event
 from evalkit.worker.workplace import Kit, find_kit
 
 #: Seconds that a lease holds without being renewed.
 LEASE_SECONDS = 60.0
-#: The longest wait before a task is tried again, in seconds.
-LONGEST_WAIT = 300.0
 
 
 class Stopped(BaseException):
@@ -123,6 +121,9 @@ class Worker:
         self._pause = pause
         self._heartbeat = heartbeat
         self._tell = tell
+        #: What a clock that jumps shows itself by, and the steady time until which it is not gone by.
+        self._apart = clock() - steady()
+        self._distrusted = float("-inf")
         #: Leases of others: until when they were held when first seen so, and the steady time of that.
         self._watched: dict[tuple[int, int], tuple[float, float]] = {}
 
@@ -131,11 +132,12 @@ class Worker:
 
         Stopped and StoreError go through; the task, if one was leased, is left as the record says.
         """
-        held = self.store.claim(self.name, self._clock(), self._seconds)
+        trusted = self._trusts_the_clock()
+        held = self.store.claim(self.name, self._clock(), self._seconds, run_out=trusted)
         if held is None:
             stale = self._stale()
             if stale:
-                held = self.store.claim(self.name, self._clock(), self._seconds, stale)
+                held = self.store.claim(self.name, self._clock(), self._seconds, stale, run_out=trusted)
         if held is None:
             return False
         if self._heartbeat is not None:
@@ -148,6 +150,17 @@ class Worker:
         if status == "escalated":
             hand_over(self.store, held.record.id, self.home)
         return True
+
+    def _trusts_the_clock(self) -> bool:
+        """Whether it says which leases have run out: not until one lease's time after it jumped.
+
+        By then whoever lives has renewed, by the clock as it is now. A smaller step than a third of a lease
+        makes none of those run out that are renewed as often.
+        """
+        apart = self._clock() - self._steady()
+        if abs(apart - self._apart) > self._seconds / 3:
+            self._apart, self._distrusted = apart, self._steady() + self._seconds
+        return self._steady() >= self._distrusted
 
     def _stale(self) -> frozenset[tuple[int, int]]:
         """Leases not renewed for their whole time, by this process's own steady clock.

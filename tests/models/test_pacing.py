@@ -137,6 +137,23 @@ def test_where_nothing_is_left_the_next_request_waits_until_there_is() -> None:
     assert waited == []
 
 
+def test_a_date_that_jumps_holds_nothing_up_and_lets_nothing_through() -> None:
+    """A day back, a day on: what was said in seconds is waited out by the clock that does not jump."""
+    for jump in (-86_400.0, 86_400.0):
+        clock, dates = Clock(), iter([NOW, NOW + jump, NOW + jump])
+        pace = Pace(4, clock=clock, date=lambda dates=dates: next(dates), sleep=clock.sleep)  # type: ignore[misc]
+        answers = [Response(429, {"retry-after": "3"}), Response(200), Response(200)]
+
+        async def ask(answers: list[Response] = answers) -> Response:
+            return answers.pop(0)
+
+        async def run(pace: Pace = pace, ask: Callable[[], Awaitable[Response]] = ask) -> list[Response]:
+            return [await pace.send(ask) for _ in range(2)]
+
+        assert [response.status_code for response in asyncio.run(run())] == [200, 200]
+        assert 3.0 <= clock.now - NOW <= 3.5
+
+
 def test_no_more_are_under_way_than_allowed() -> None:
     under_way, most = 0, 0
 

@@ -14,6 +14,7 @@ from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Text, make_turn
 from evalkit.harnesses.loop import State
 from evalkit.worker.records import (
+    LONGEST_WAIT,
     Completion,
     Effect,
     Event,
@@ -98,6 +99,21 @@ def test_a_lease_holds_while_it_is_renewed(open_one: Opener) -> None:
     assert [lease.until for lease in store.leases()] == [100.0]
     assert store.claim("other", 100.0, 60.0) is not None
     assert not store.renew(held.lease, 200.0)
+
+
+def test_a_lease_that_has_run_out_is_left_where_the_clock_is_not_trusted(open_one: Opener) -> None:
+    store = open_one()
+    leased(store)
+    assert store.claim("two", 61.0, 60.0, run_out=False) is None
+    assert store.claim("two", 61.0, 60.0) is not None
+
+
+def test_nobody_waits_for_a_clock_that_went_back(open_one: Opener) -> None:
+    store = open_one()
+    held = leased(store, now=90_000.0)
+    store.give_back(held.lease, 90_000.0, 90_000.0 + LONGEST_WAIT)
+    assert store.claim("two", 90_001.0, 60.0) is None
+    assert store.claim("two", 10.0, 60.0) is not None
 
 
 def test_a_stale_lease_is_taken_whatever_the_clock_says(open_one: Opener) -> None:

@@ -148,6 +148,27 @@ def test_a_clock_that_jumps_back_leaves_no_task_behind(home: Path) -> None:
     check_all_done_once(str(home / "tasks.sqlite"), orders, home)
 
 
+def test_a_clock_that_jumps_forward_costs_no_lease_of_the_living(home: Path) -> None:
+    """Until they have renewed by the clock as it is now; one that nobody renews is taken all the same."""
+    url = str(home / "tasks.sqlite")
+    queued(url, home, 1, 1)
+    store = file_store(home)
+    held = store.claim("alive", 0.0, 60.0)
+    assert held is not None
+    steady = now = 0.0
+    worker = Worker(store, home, "other", clock=lambda: now, steady=lambda: steady)
+    assert not worker.work_one()
+    now = DAY
+    assert not worker.work_one()
+    steady, now = 19.0, DAY + 19.0
+    store.renew(held.lease, now + 60.0)
+    steady, now = 61.0, DAY + 61.0
+    assert not worker.work_one()
+    steady, now = 80.0, DAY + 80.0
+    assert worker.work_one()
+    store.shut()
+
+
 def test_a_lease_that_is_renewed_is_not_taken_by_the_steady_clock(home: Path) -> None:
     url = str(home / "tasks.sqlite")
     queued(url, home, 1, 1)

@@ -54,10 +54,16 @@ class Store(Protocol):
         """
 
     def claim(
-        self, worker: str, now: float, seconds: float, stale: frozenset[tuple[int, int]] = frozenset()
+        self,
+        worker: str,
+        now: float,
+        seconds: float,
+        stale: frozenset[tuple[int, int]] = frozenset(),
+        *,
+        run_out: bool = True,
     ) -> Held | None:
         """Lease the next task: one whose lease has run out or is among ``stale`` (task, number), else the
-        first pending one."""
+        first pending one. Without ``run_out`` none is taken for what ``now`` is."""
 
     def hold(self, id: str, worker: str, now: float, seconds: float) -> Held:
         """Lease one task, whoever holds it. TaskError where it is done."""

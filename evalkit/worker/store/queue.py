@@ -7,7 +7,7 @@ from typing import Any
 
 from evalkit.core.requests import Request
 from evalkit.worker.encoding import dump, dump_request
-from evalkit.worker.records import Held, Item, Lease, Order, Record, Status, TaskError
+from evalkit.worker.records import LONGEST_WAIT, Held, Item, Lease, Order, Record, Status, TaskError
 from evalkit.worker.store.base import COLUMNS, SqlBase, dump_checklist, record_of
 from evalkit.worker.store.database import Database
 
@@ -45,31 +45,41 @@ class Queue(SqlBase):
         return self.write(work)
 
     def claim(
-        self, worker: str, now: float, seconds: float, stale: frozenset[tuple[int, int]] = frozenset()
+        self,
+        worker: str,
+        now: float,
+        seconds: float,
+        stale: frozenset[tuple[int, int]] = frozenset(),
+        *,
+        run_out: bool = True,
     ) -> Held | None:
         def work(database: Database) -> tuple[Any, ...] | None:
-            seq = self._next(database, now, stale)
+            seq = self._next(database, now, stale, run_out)
             return None if seq is None else _leased(database, seq, worker, now + seconds, now)
 
         row = self.write(work)
         return None if row is None else self._held(row)
 
     @staticmethod
-    def _next(database: Database, now: float, stale: frozenset[tuple[int, int]]) -> int | None:
+    def _next(database: Database, now: float, stale: frozenset[tuple[int, int]], run_out: bool) -> int | None:
         """Whose lease has run out goes first: it has waited longest."""
         taking = database.taking
-        rows = database.execute(
-            f"select seq from task where {_LEASED} and until <= ? order by until limit 1{taking}", (now,)
-        )
+        rows = []
+        if run_out:
+            rows = database.execute(
+                f"select seq from task where {_LEASED} and until <= ? order by until limit 1{taking}", (now,)
+            )
         for task, number in sorted(stale):
             if rows:
                 break
             rows = database.execute(
                 f"select seq from task where seq = ? and lease = ? and {_LEASED}{taking}", (task, number)
             )
+        # Nobody waits longer than that, but for a clock that has gone back since.
+        due = "(not_before <= ? or not_before > ?)"
         rows = rows or database.execute(
-            f"select seq from task where status = 'pending' and not_before <= ? order by seq limit 1{taking}",
-            (now,),
+            f"select seq from task where status = 'pending' and {due} order by seq limit 1{taking}",
+            (now, now + LONGEST_WAIT),
         )
         return int(rows[0][0]) if rows else None
 
