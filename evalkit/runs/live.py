@@ -26,7 +26,7 @@ from evalkit.models.ledger import KEPT, LIMITED, Ledger, Purse
 from evalkit.models.pacing import Pace
 from evalkit.models.portal import Portal, Stopped
 from evalkit.models.spending import LimitReached
-from evalkit.runs.medium import PROVIDERS, Medium, OnTape, kept_medium, prices_for
+from evalkit.runs.medium import Medium, OnTape, kept_medium, prices_for, provider_of
 from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import row_of, void_row
 from evalkit.scoring.arena import Arena
@@ -63,8 +63,7 @@ class Session:
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        provider = medium.model.partition(":")[0]
-        _, place, variable = PROVIDERS[provider]
+        _, place, variable = provider_of(medium)
         self.ledger = ledger
         self.url = url or medium.base_url or place
         self.key = os.environ.get(variable, "")
@@ -112,8 +111,7 @@ class Live(OnTape):
     """A provider's model: live over a session, or replayed. Without a session a live one has its own."""
 
     def __init__(self, medium: Medium, session: Session | None = None) -> None:
-        provider, _, name = medium.model.partition(":")
-        dialect, place, _ = PROVIDERS[provider]
+        dialect, place, _ = provider_of(medium)
         if session is None and medium.replay is None:
             ledger = Ledger(max_usd=medium.max_usd, max_tokens=medium.max_tokens, prices=prices_for(medium))
             session = Session(medium, ledger).__enter__()
@@ -121,7 +119,7 @@ class Live(OnTape):
         kept = kept_medium(medium)
         secrets = session.secrets if session is not None else ()
         super().__init__(msgspec.structs.replace(kept, dialect=dialect), kept.base_url or place, secrets)
-        self.name = name
+        self.name = medium.model_name
 
     def __call__(
         self,

@@ -102,18 +102,23 @@ def check_medium(medium: Medium) -> None:
         if medium.probe:
             raise MediumError("--probe is for live models; scripted runs know their truth")
         return
-    provider, _, name = medium.model.partition(":")
-    if provider not in PROVIDERS or not name:
-        raise MediumError(
-            f"--model {medium.model!r}: expected scripted or PROVIDER:NAME of {', '.join(PROVIDERS)}"
-        )
+    _, _, variable = provider_of(medium)
     if medium.replay is None:
-        variable = PROVIDERS[provider][2]
         if medium.base_url is None and not os.environ.get(variable):
             raise MediumError(f"--model {medium.model}: {variable} is not set")
         if medium.max_usd is None and medium.max_tokens is None:
             raise MediumError("a live run needs a spending limit: --max-usd or --max-tokens")
         prices_for(medium)
+
+
+def provider_of(medium: Medium) -> tuple[str, str, str]:
+    """The entry of :data:`PROVIDERS` for a live model. MediumError where there is none."""
+    provider, _, name = medium.model.partition(":")
+    if provider not in PROVIDERS or not name:
+        raise MediumError(
+            f"--model {medium.model!r}: expected scripted or PROVIDER:NAME of {', '.join(PROVIDERS)}"
+        )
+    return PROVIDERS[provider]
 
 
 def prices_for(medium: Medium, file: Path | None = None) -> dict[str, Price]:
@@ -199,7 +204,7 @@ def note_recording(
     folder, medium = Path(medium.record), kept_medium(medium)
     dialect, url = medium.dialect, "evalkit's scripted server"
     if medium.live:
-        dialect, url, _ = PROVIDERS[medium.model.partition(":")[0]]
+        dialect, url, _ = provider_of(medium)
         url = medium.base_url or url
     origin = _origin(msgspec.structs.replace(medium, dialect=dialect), url)
     names = tuple(scenario.name for scenario in scenarios)

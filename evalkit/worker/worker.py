@@ -121,23 +121,17 @@ class Worker:
         self._pause = pause
         self._heartbeat = heartbeat
         self._tell = tell
-        #: What a clock that jumps shows itself by, and the steady time until which it is not gone by.
-        self._apart = clock() - steady()
-        self._distrusted = float("-inf")
-        #: Leases of others: until when they were held when first seen so, and the steady time of that.
-        self._watched: dict[tuple[int, int], tuple[float, float]] = {}
+        #: Leases: until when they are held, as they say, and the steady time at which they have run out. None
+        #: before the first look.
+        self._watched: dict[tuple[int, int], tuple[float, float]] | None = None
 
     def work_one(self) -> bool:
         """Lease a task and work on it as far as it goes; False where there is none to lease.
 
         Stopped and StoreError go through; the task, if one was leased, is left as the record says.
         """
-        trusted = self._trusts_the_clock()
-        held = self.store.claim(self.name, self._clock(), self._seconds, run_out=trusted)
-        if held is None:
-            stale = self._stale()
-            if stale:
-                held = self.store.claim(self.name, self._clock(), self._seconds, stale, run_out=trusted)
+        now = self._clock()
+        held = self.store.claim(self.name, now, self._seconds, self._run_out(now), run_out=False)
         if held is None:
             return False
         if self._heartbeat is not None:
@@ -151,31 +145,24 @@ class Worker:
             hand_over(self.store, held.record.id, self.home)
         return True
 
-    def _trusts_the_clock(self) -> bool:
-        """Whether it says which leases have run out: not until one lease's time after it jumped.
+    def _run_out(self, now: float) -> frozenset[tuple[int, int]]:
+        """The leases of which nobody has renewed one for its whole time, by this process's own steady clock.
 
-        By then whoever lives has renewed, by the clock as it is now. A smaller step than a third of a lease
-        makes none of those run out that are renewed as often.
+        The clocks of two machines differ, and one may jump: the time that a lease says is gone by only for
+        those that were there before this worker, and for no longer than a lease's whole time.
         """
-        apart = self._clock() - self._steady()
-        if abs(apart - self._apart) > self._seconds / 3:
-            self._apart, self._distrusted = apart, self._steady() + self._seconds
-        return self._steady() >= self._distrusted
-
-    def _stale(self) -> frozenset[tuple[int, int]]:
-        """Leases not renewed for their whole time, by this process's own steady clock.
-
-        The clocks of two machines differ, and one may jump: a lease that seems to hold for another hour has
-        run out all the same when nobody renewed it.
-        """
-        now = self._steady()
-        seen = {(lease.task, lease.number): lease.until for lease in self.store.leases()}
-        watched = {}
-        for key, until in seen.items():
-            before = self._watched.get(key)
-            watched[key] = before if before is not None and before[0] == until else (until, now)
+        steady, watched = self._steady(), {}
+        for lease in self.store.leases():
+            key = (lease.task, lease.number)
+            left = self._seconds
+            if self._watched is None:
+                left = min(max(0.0, lease.until - now), left)
+            elif key in self._watched and self._watched[key][0] == lease.until:
+                watched[key] = self._watched[key]
+                continue
+            watched[key] = (lease.until, steady + left)
         self._watched = watched
-        return frozenset(key for key, (_, since) in watched.items() if now - since > self._seconds)
+        return frozenset(key for key, (_, end) in watched.items() if steady >= end)
 
     def _work_on(self, held: Held) -> Status | None:
         """The status in which the task was left, None where another attempt is needed."""

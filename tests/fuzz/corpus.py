@@ -167,6 +167,7 @@ def _recipes() -> list[bytes]:
         text.replace('"loop"', '"worker:../x"'),
         text.replace('"loop"', '"/bin/true"'),
         text.replace('"items"', '"repo"'),
+        text.replace('"scripted"', '"nobody:x"'),
         text.replace("random", "\\ud800"),
         '{"evalkit": "99"}',
         DEEP,

@@ -21,6 +21,7 @@ from evalkit.harnesses.manifest import Rule
 from evalkit.models.cassettes import CassetteError, Origin, Tape, canonical, read_origin
 from evalkit.models.scripted import NeverEnds
 from evalkit.reports.kept import kept_text
+from evalkit.runs.medium import MediumError, check_medium
 from evalkit.runs.plan import PlanError, changes_since, plan_from
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, RunError, Store
@@ -183,9 +184,11 @@ def _go_on(folder: Path) -> None:
         in_memory = all(found.world.kind in IN_MEMORY for found in plan.scenarios)
         # A harness of its own is a program that going on is meant to start.
         foreign = any(contender.foreign for contender in plan.recipe.contenders)
-        if plan.episodes() <= 50 and in_memory and not foreign:
+        medium = plan.recipe.medium
+        check_medium(medium)
+        if plan.episodes() <= 50 and in_memory and not foreign and not (medium.live or medium.record):
             run_plan(plan, store, 1)
-    except (RunError, PlanError) as error:
+    except (RunError, PlanError, MediumError) as error:
         one_line(error)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         # ``evalkit`` tells it in one line: evalkit/cli/errors.py.

@@ -102,6 +102,18 @@ BREAKS = (
         f"{_CREW}::test_a_crew_whose_parent_is_killed[sqlite]",
     ),
     Break(
+        "a clock that jumps costs leases",
+        "evalkit.worker.worker:Worker._run_out",
+        "lambda self, now: frozenset((e.task, e.number) for e in self.store.leases() if e.until <= now)",
+        "tests/worker/test_trouble.py::test_a_clock_that_jumps_forward_costs_no_lease_of_the_living",
+    ),
+    Break(
+        "a clock that jumps holds requests up",
+        "evalkit.models.pacing:Pace.__init__",
+        "lambda self, *a, **k: original(self, *a, **{**k, 'clock': k.get('date', time.time)})",
+        "tests/models/test_pacing.py::test_a_date_that_jumps_holds_nothing_up_and_lets_nothing_through",
+    ),
+    Break(
         "SIGTERM ends nothing that was started",
         "evalkit.cli.interrupts:_SIGNALS",
         "(signal.SIGINT,)",

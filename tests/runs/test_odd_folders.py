@@ -97,6 +97,7 @@ SPOILT: list[Callable[[Path], Path]] = [
     lambda folder: recipe(folder, lambda value: value["contenders"][0].update(harness="gone")),
     lambda folder: recipe(folder, lambda value: value.update(seeds=-1)),
     lambda folder: recipe(folder, lambda value: value.update(baseline="nobody")),
+    lambda folder: recipe(folder, lambda value: value["medium"].update(model="nobody:x")),
 ]
 
 

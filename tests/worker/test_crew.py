@@ -1,4 +1,4 @@
-"""Several worker processes whose parent is killed: they end with it, and the next crew finishes, once each."""
+"""Several worker processes whose parent is killed: they end with it, and the next crew finishes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from evalkit.worker.records import Order
 from evalkit.worker.store import open_store
+from tests.clocks import can_jump, jumping
 from tests.processes import gone, living
 from tests.worker.places import file_order, payments, write_scenario
 from tests.worker.test_statements import PAYMENTS, check
@@ -22,12 +24,14 @@ from tests.worker.test_statements import PAYMENTS, check
 LEASE = "2"
 
 
-def crew(url: str, home: Path, *options: str) -> subprocess.Popen[str]:
+def crew(
+    url: str, home: Path, *options: str, environment: Mapping[str, str] = os.environ
+) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "evalkit", "task", "work", "--store", url, "--home", str(home)]
     command += ["--workers", "3", "--lease", LEASE, "--poll", "0.05", "--durability", "normal", *options]
     # Told apart by it from everybody else's.
-    environment = {**os.environ, "CREW_OF": str(home)}
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    told = {**environment, "CREW_OF": str(home)}
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=told)
 
 
 def queued(url: str, home: Path, count: int) -> list[Order]:
@@ -45,6 +49,14 @@ def finished(url: str) -> int:
         return store.count().get("done", 0)
     finally:
         store.shut()
+
+
+def checked(url: str, home: Path, orders: list[Order]) -> None:
+    """Each task is done, once."""
+    store = open_store(url, durability="normal")
+    for order in orders:
+        check(store, order, home)
+    store.shut()
 
 
 def killed_and_followed(url: str, home: Path, orders: list[Order], moments: list[float]) -> list[int]:
@@ -66,10 +78,7 @@ def killed_and_followed(url: str, home: Path, orders: list[Order], moments: list
         done.append(finished(url))
     last = crew(url, home, "--drain")
     assert last.wait(120) == 0, last.stderr and last.stderr.read()
-    store = open_store(url, durability="normal")
-    for order in orders:
-        check(store, order, home)
-    store.shut()
+    checked(url, home, orders)
     return done
 
 
@@ -87,3 +96,24 @@ def test_thirty_crews_whose_parents_are_killed(url: str, home: Path) -> None:
     done = killed_and_followed(url, home, orders, [choices.uniform(0.0, 0.3) for _ in range(30)])
     print(f"parents of crews killed: {len(done)} tried, {len(done)} held, the last with {done[-1]} done")
     assert len(done) == 30
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.skipif(not can_jump(), reason="a clock that jumps needs Linux and a C compiler")
+def test_a_crew_whose_clock_jumps_loses_no_lease(url: str, home: Path, tmp_path: Path) -> None:
+    """By minutes, days and years, a hundred times and more; it says nothing, and each task is done once."""
+    orders = queued(url, home, 200)
+    seen: set[str] = set()
+
+    def all_began() -> bool:
+        store = open_store(url, durability="normal")
+        seen.update(lease.worker for lease in store.leases())
+        store.shut()
+        return len(seen) == 3
+
+    with jumping(tmp_path, all_began) as environment:
+        work = crew(url, home, "--drain", "--lease", "60", environment=environment)
+        _, said = work.communicate(timeout=240)
+    assert (work.returncode, said, len(seen)) == (0, "", 3)
+    checked(url, home, orders)
