@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
+from evalkit.core.toml import toml_of
 from evalkit.models.compactor import Means, means
 from evalkit.wire.answers import Dialect
 from evalkit.wire.side import Side
@@ -241,11 +241,12 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a harness folder. ManifestError where there is none or it is wrong."""
     file = folder / FILE
     try:
-        return parse_manifest(tomllib.loads(file.read_text(encoding="utf-8")), str(file))
+        document = toml_of(file.read_bytes())
     except OSError as error:
         raise ManifestError(f"{file}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ManifestError(f"{file}: is no TOML: {error}") from None
+    return parse_manifest(document, str(file))
 
 
 def parse_manifest(document: dict[str, Any], place: str) -> Manifest:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from evalkit.core.toml import toml_of
 from evalkit.wire.answers import Answer
 
 PRICES = Path(__file__).with_name("prices.toml")
@@ -74,7 +74,7 @@ class PriceTable(msgspec.Struct, frozen=True):
 def price_table(file: Path = PRICES) -> PriceTable:
     """The shipped table, or another file in its form. PricesError where it is none."""
     try:
-        return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), PriceTable)
+        return msgspec.convert(toml_of(file.read_bytes()), PriceTable)
     except (OSError, ValueError, msgspec.ValidationError) as error:
         raise PricesError(f"{file}: holds no prices: {' '.join(str(error).split())}") from None
 

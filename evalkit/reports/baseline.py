@@ -90,5 +90,5 @@ def read_baseline(file: Path) -> Baseline:
         if schema != SCHEMA:
             raise Incompatible(f"{file}: the baseline is of {schema}, this evalkit reads {SCHEMA}")
         return msgspec.json.decode(data, type=Baseline)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BaselineError(f"{file}: is no baseline: {error}") from None

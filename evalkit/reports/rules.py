@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from evalkit.core.names import did_you_mean
+from evalkit.core.toml import toml_of
 from evalkit.scoring.figures import FLAGS, RATES
 from evalkit.stats.records import COUNTED
 
@@ -74,12 +74,16 @@ def read_rules(file: Path | None) -> Rules:
     if place is None:
         return Rules()
     try:
-        content = tomllib.loads(place.read_text(encoding="utf-8"))
+        content = toml_of(place.read_bytes())
     except OSError as error:
         raise RulesError(f"{place}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise RulesError(f"{place}: not TOML: {error}") from None
-    section: Any = content.get("tool", {}).get("evalkit", {}).get("gate", content.get("gate"))
+    section: Any = content
+    for name in ("tool", "evalkit", "gate"):
+        section = section.get(name) if isinstance(section, dict) else None
+    if section is None:
+        section = content.get("gate")
     if section is None:
         section = {} if place.name == "pyproject.toml" else content
     try:

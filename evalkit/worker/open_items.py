@@ -59,7 +59,7 @@ def _from_markdown(text: str) -> list[tuple[str, bool]]:
 def _from_json(path: Path, text: str) -> list[tuple[str, bool]]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TaskError(f"checklist {path}: not JSON: {error}") from None
     if isinstance(value, dict):
         value = next((inner for inner in value.values() if isinstance(inner, list)), None)

@@ -97,7 +97,7 @@ def read_stop(raw: bytes) -> Stop:
     """The hook's input. TaskError where it is not what a Stop hook is given."""
     try:
         return msgspec.json.decode(raw, type=Stop)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise TaskError(f"the hook's input is not that of a Stop hook: {error}") from None
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 from evalkit.harnesses.records import Exchange, Kept, Wrong
+from evalkit.models.spending import PRICES
+from evalkit.reports.baseline import baseline_of, baseline_text
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, Store
 from tests.helpers import document
@@ -215,6 +217,69 @@ def _traces() -> list[bytes]:
     return [sound, packed, packed[:40], gzip.compress(b"0" * 1_000_000), *(one.encode() for one in changed)]
 
 
+#: TOML that was made to hurt.
+_TOML = (
+    "x = " + DEEP,
+    f"x = {LONG}",
+    "[a]\n[a]",
+    "a.b.c = 1\na = 1",
+    "x = nan",
+    "x = 1979-05-27",
+    "\x00",
+    "",
+)
+
+
+def _tomls(sound: str, *changes: tuple[str, str]) -> list[bytes]:
+    """A sound document, each of its changes, and what hurts on top of it."""
+    texts = [sound, *(sound.replace(was, now) for was, now in changes), *(f"{sound}\n{bad}" for bad in _TOML)]
+    return [text.encode("utf-8", "surrogatepass") for text in (*texts, *_TOML)]
+
+
+def _manifests() -> list[bytes]:
+    shipped = [file.read_bytes() for file in sorted((ROOT / "harnesses").glob("*/harness.toml"))]
+    sound = shipped[0].decode()
+    changes = (("run", "runs"), ('"agent.py"', '"../../x"'), ("[setup]", "[[setup]]"), ("true", "1"))
+    return [*shipped, *_tomls(sound, *changes)]
+
+
+def _gates() -> list[bytes]:
+    sound = 'strategies = ["silence"]\npass_share = 0.9\n[limits]\ncorrect = {all = 0.5, full = 0.9}\n'
+    changes = (("0.9", "9e999"), ("0.9", "-1"), ("all", "nobody"), ("{all = 0.5, full = 0.9}", "[1]"))
+    inside = ("strategies", "[tool.evalkit.gate]\nstrategies"), ("strategies", "tool = 1\nstrategies")
+    more = ("strategies", "tool.evalkit = 1\nstrategies"), ("strategies", "gate = []\nstrategies")
+    return _tomls(sound, *changes, *inside, *more)
+
+
+def _baselines() -> list[bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        plan = run_of(2)
+        store = Store.create(Path(folder) / "run", plan.recipe)
+        run_plan(plan, store, 1)
+        sound = baseline_text(baseline_of(store))
+        store.close()
+    changed = [sound.replace("evalkit.baseline/", "evalkit.baseline/9"), sound.replace("1", "-1")]
+    deep = '{"schema": ' * 20_000
+    return [text.encode() for text in (sound, *changed, sound[:200], deep, DEEP, "[]", "{}", "")]
+
+
+def _prices() -> list[bytes]:
+    changes = (("15.0", "nan"), ("15.0", "-1"), ("[prices]", "[price]"), ("input", "inputs"))
+    return _tomls(PRICES.read_text(encoding="utf-8"), *changes)
+
+
+def _stops() -> list[bytes]:
+    told = '{"session_id": "s", "cwd": "/", "hook_event_name": "Stop", "stop_hook_active": true}'
+    lists = (
+        "- [ ] open\n- [x] done\n1. [X] more",
+        '[{"item": "a", "done": true}, {"content": "b", "status": "completed"}]',
+        '{"todos": [{"text": "a"}]}',
+        '[{"item": ""}]',
+        '{"type": "tool_use"}\n{"type": "user", "text": "go on"}',
+    )
+    return [text.encode() for text in (told, told[:30], *lists, DEEP, "- [" * 5_000, LONG, "null", "")]
+
+
 _MAKERS = {
     "scenario": _scenarios,
     "strategy": _strategies,
@@ -225,6 +290,11 @@ _MAKERS = {
     "recipe": _recipes,
     "run_folder": _run_folders,
     "trace": _traces,
+    "manifest": _manifests,
+    "gate": _gates,
+    "baseline": _baselines,
+    "prices": _prices,
+    "stop": _stops,
 }
 
 

@@ -17,10 +17,14 @@ from evalkit.core.decisions import ENDINGS
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.command import parse_ending
 from evalkit.harnesses.endings import Finished, ending_of
-from evalkit.harnesses.manifest import Rule
+from evalkit.harnesses.manifest import FILE as MANIFEST
+from evalkit.harnesses.manifest import ManifestError, Rule, read_manifest
 from evalkit.models.cassettes import CassetteError, Origin, Tape, canonical, read_origin
 from evalkit.models.scripted import NeverEnds
+from evalkit.models.spending import PricesError, price_of, price_table
+from evalkit.reports.baseline import BaselineError, Incompatible, baseline_text, read_baseline
 from evalkit.reports.kept import kept_text
+from evalkit.reports.rules import RulesError, read_rules
 from evalkit.runs.medium import MediumError, check_medium
 from evalkit.runs.plan import PlanError, changes_since, plan_from
 from evalkit.runs.run import run_plan
@@ -38,6 +42,9 @@ from evalkit.transcripts.run import judge_recording
 from evalkit.wire.connection import HttpRequest
 from evalkit.wire.episode import Episode
 from evalkit.wire.server import _route
+from evalkit.worker.open_items import acted_since, read_checklist
+from evalkit.worker.records import TaskError
+from evalkit.worker.stop_hook import read_stop
 from tests.helpers import scenario as made
 from tests.runs.test_run import plan as run_of
 
@@ -172,6 +179,62 @@ def trace(folder: Path, data: bytes) -> None:
             assert all(letter.isprintable() or letter == "\n" for letter in shown), repr(shown)
 
 
+def manifest(folder: Path, data: bytes) -> None:
+    """A harness's manifest: refused, or it has a command to run."""
+    (folder / MANIFEST).write_bytes(data)
+    try:
+        found = read_manifest(folder)
+    except ManifestError as error:
+        return one_line(error)
+    assert found.run or found.service is not None
+    return None
+
+
+def gate(folder: Path, data: bytes) -> None:
+    """The rules of the gate, in a file of their own and in a project's."""
+    for name in ("evalkit.toml", "pyproject.toml"):
+        (folder / name).write_bytes(data)
+        try:
+            assert read_rules(folder / name).pass_share >= 0
+        except RulesError as error:
+            one_line(error)
+
+
+def baseline(folder: Path, data: bytes) -> None:
+    """A baseline that the gate holds a run against."""
+    (folder / "baseline.json").write_bytes(data)
+    try:
+        assert baseline_text(read_baseline(folder / "baseline.json"))
+    except (BaselineError, Incompatible) as error:
+        one_line(error)
+
+
+def prices(folder: Path, data: bytes) -> None:
+    """A table of prices of one's own."""
+    (folder / "prices.toml").write_bytes(data)
+    price_table.cache_clear()
+    try:
+        for model in ("claude-opus-x", "gateway/gpt-5"):
+            price_of(model, folder / "prices.toml")
+    except PricesError as error:
+        one_line(error)
+
+
+def stop(folder: Path, data: bytes) -> None:
+    """What a Stop hook is given, and the checklists that it reads."""
+    try:
+        read_stop(data)
+    except TaskError as error:
+        one_line(error)
+    for name in ("todo.json", "TODO.md"):
+        (folder / name).write_bytes(data)
+        try:
+            read_checklist(folder / name)
+        except TaskError as error:
+            one_line(error)
+    acted_since(folder / "todo.json", "go on")
+
+
 def _go_on(folder: Path) -> None:
     try:
         store = Store.open(folder, write=True)
@@ -208,4 +271,9 @@ TARGETS: dict[str, Target] = {
     "recipe": recipe,
     "run_folder": run_folder,
     "trace": trace,
+    "manifest": manifest,
+    "gate": gate,
+    "baseline": baseline,
+    "prices": prices,
+    "stop": stop,
 }
