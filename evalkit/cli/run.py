@@ -101,7 +101,7 @@ from evalkit.wire.answers import TITLES
 @click.option("--prices", type=click.Path(dir_okay=False), help="A file of prices; without it, the shipped.")
 @click.option(
     "--concurrency",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MOST_WORKERS),
     default=8,
     show_default=True,
     help="Live episodes side by side, in one process.",
