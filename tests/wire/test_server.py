@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json
+import resource
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,6 +89,29 @@ def test_an_oversized_body_is_refused(server: Server) -> None:
         status = 413
     assert status == 413
     assert played.turns == 0, "it would have been a request as any other"
+
+
+def resident() -> int:
+    """MB of memory that are in use."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() >> 20
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_it_was_sent_is_not_kept() -> None:
+    """A hundred and fifty MB in new conversations, too large or not: its memory stays where it was."""
+    with Server(max_body=3_000_000) as server:
+        url, _ = served(server)
+        before = 0
+        for number in range(60):
+            text = f"{number} " + "x" * (2_000_000 if number % 2 else 3_500_000)
+            body = {**BODY, "messages": [{"role": "user", "content": text}]}
+            with contextlib.suppress(httpx2.TransportError):
+                httpx2.post(f"{url}/v1/messages", json=body)
+            if number == 10:
+                before = resident()
+        assert resident() - before < 35
 
 
 def test_a_taken_port_is_an_error(server: Server) -> None:
