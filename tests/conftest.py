@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
+#: Where it is enough to know that there is one.
+settings.register_profile(
+    "unshrunk", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))

@@ -128,6 +128,19 @@ def test_core_does_no_io() -> None:
         assert not {"open", "print", "input", "exec", "eval"} & set(calls), file.name
 
 
+def test_the_wall_clock_is_asked_where_a_date_is_wanted() -> None:
+    """It may jump: what ends or waits goes by ``time.monotonic``."""
+    asked = re.compile(r"\btime\.time\b|\btime_ns\b|datetime\.(?:now|utcnow|today)\b|\bdate\.today\b")
+    files = {
+        str(file.relative_to(ROOT / "evalkit"))
+        for file in (ROOT / "evalkit").rglob("*.py")
+        if asked.search(file.read_text(encoding="utf-8"))
+    }
+    # When a task was queued and changed, until when a lease says it holds, dates in headers, recordings.
+    stamps = {"cli/hook.py", "cli/task.py", "runs/medium.py"}
+    assert files == stamps | {"worker/crew.py", "worker/worker.py", "models/pacing.py"}
+
+
 def _reachable(value: object, depth: int, seen: set[int]) -> list[object]:
     """What attributes lead to, public or not, methods and modules left out."""
     if depth == 0 or id(value) in seen or isinstance(value, str | bytes | int | float | type(None)):

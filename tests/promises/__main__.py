@@ -26,6 +26,7 @@ def noticed(broken: str, test: str) -> tuple[str, str]:
     environment = {
         **os.environ,
         "EVALKIT_BROKEN": broken,
+        "HYPOTHESIS_PROFILE": "unshrunk",
         "PYTHONPATH": os.pathsep.join((str(SITE), os.environ.get("PYTHONPATH", ""))),
     }
     options = ("-n", "0", "-x", "--tb=line", "-p", "no:cacheprovider", "-m", "")

@@ -46,6 +46,36 @@ BREAKS = (
         "lambda *a: tuple('error' if v == 'void' else v for v in original(*a))",
         "tests/runs/test_run.py::test_what_evalkit_itself_fails_at_is_void_and_out_of_every_base",
     ),
+    Break(
+        "a truth is any word",
+        "evalkit.scoring.arena:Arena.truth",
+        "lambda *a, **k: 'perhaps'",
+        "tests/scoring/test_any_scenario.py::test_every_preset_ends_with_a_truth_and_the_flags_of_the_definitions",
+    ),
+    Break(
+        "rows of a cluster are lost",
+        "evalkit.runs.cluster:Cluster.run",
+        "lambda self, *a: list(original(self, *a))[1:]",
+        "tests/runs/test_cluster.py::test_a_killed_worker_costs_nothing_and_the_outcome_is_that_of_a_local_run",
+    ),
+    Break(
+        "over the wire an episode is another",
+        "evalkit.scoring.episode:run_episode",
+        "lambda *a, **k: msgspec.structs.replace(original(*a, **k), turns=0) if k else original(*a, **k)",
+        "tests/wire/test_one_truth.py::test_a_sample_of_the_library",
+    ),
+    Break(
+        "a proof overlooks what it found",
+        "evalkit.search.explore:Sweep._found",
+        "lambda self, *a: None",
+        "tests/search/test_brute_force.py::test_agrees_with_every_script",
+    ),
+    Break(
+        "an empty base is a rate of 0",
+        "evalkit.stats.summary:_rate",
+        "lambda *a, **k: {**(row := original(*a, **k)), 'rate': row['rate'] or 0.0}",
+        "tests/stats/test_summary.py::TestRows::test_an_empty_base_has_no_rate",
+    ),
     # Staying alive
     Break(
         "a resume runs finished cells again",
@@ -126,6 +156,43 @@ BREAKS = (
         "msgspec.structs.replace(effect, care='free'))",
         "tests/worker/test_attempt.py::test_what_nobody_can_say_is_escalated_and_never_repeated",
     ),
+    Break(
+        "a full disk is a traceback",
+        "evalkit.cli:_refused",
+        "lambda error: error",
+        "tests/cli/test_surroundings.py::test_a_disk_that_is_full_at_whatever_stage_is_a_line",
+    ),
+    Break(
+        "nothing has ever changed",
+        "evalkit.runs.plan:changes_since",
+        "lambda recipe: []",
+        "tests/runs/test_run.py::test_a_changed_version_strategy_or_scenario_is_noticed",
+    ),
+    # Speed and scale
+    Break(
+        "a turn walks what came before it",
+        "evalkit.models.scripted:Stage.ask",
+        "lambda self, *a, **k: (sum(range(self.turns * 500)), original(self, *a, **k))[1]",
+        "tests/runs/test_scale.py::test_a_turn_costs_the_same_in_a_long_episode",
+    ),
+    Break(
+        "chunks never grow",
+        "evalkit.runs.chunks:Work.took",
+        "lambda self, chunk, seconds: None",
+        "tests/runs/test_chunks.py::test_chunks_come_to_their_time",
+    ),
+    Break(
+        "the remaining time is twice as long",
+        "evalkit.cli.progress:Remaining.seconds",
+        "lambda self, *a: (left := original(self, *a)) and 2 * left",
+        "tests/cli/test_progress.py::test_at_a_steady_speed_it_is_right_whatever_was_there_before",
+    ),
+    Break(
+        "help loads pandas",
+        "evalkit.cli:COMMANDS",
+        "(__import__('pandas'), original)[1]",
+        "tests/cli/test_cli.py::test_nothing_heavy_is_loaded_for_nothing",
+    ),
     # Hostile and broken input
     Break(
         "a body in pieces has no limit",
@@ -165,11 +232,53 @@ BREAKS = (
     ),
     Break(
         "what the system refuses is a traceback",
-        "evalkit.cli:_in_a_line",
+        "evalkit.cli:_refused",
         "lambda error: error",
         "tests/cli/test_surroundings.py::test_a_name_of_three_hundred_characters_is_a_line",
     ),
+    Break(
+        "a reader starts a process",
+        "evalkit.harnesses.command:parse_ending",
+        "lambda raw: (__import__('subprocess').run(['true']), original(raw))[1]",
+        "tests/fuzz/test_fuzz.py::test_the_corpus[ending]",
+    ),
+    Break(
+        "an error has two lines",
+        "evalkit.scenarios.yaml_source:field_name",
+        "lambda path: 'a\\n' + original(path)",
+        "tests/scenarios/test_hostile.py::test_a_spoilt_document_is_refused_in_one_line_or_runs",
+    ),
+    Break(
+        "aliases are followed further",
+        "evalkit.scenarios.yaml_source:MAX_NODES",
+        "10 * original",
+        "tests/strategies/test_hostile.py::test_a_bomb_of_aliases_is_refused_quickly",
+    ),
+    Break(
+        "a cassette leaves its folder",
+        "evalkit.models.cassettes:cassette_file",
+        "lambda folder, scenario, seed: folder / f'{scenario}-{seed}.yaml'",
+        "tests/models/test_cassettes.py::test_a_file_stays_in_its_folder",
+    ),
+    Break(
+        "archives unpack to anything",
+        "evalkit.transcripts.formats.inspect_logs:MAX_RATIO",
+        "10**9",
+        "tests/transcripts/test_robust.py::test_zip_bombs_are_refused_before_they_are_unpacked",
+    ),
     # Isolation
+    Break(
+        "nobody measures what a harness writes",
+        "evalkit.harnesses.processes:Guarded",
+        "lambda *a, **k: original(*a, **{**k, 'watched': ()})",
+        "tests/harnesses/test_hostile_harnesses.py::test_what_takes_more_than_its_share_is_an_error",
+    ),
+    Break(
+        "episodes share one address",
+        "evalkit.wire.server:Server.url",
+        "lambda self, token: original(self, next(iter(self._entries)))",
+        "tests/wire/test_server.py::test_episodes_side_by_side_do_not_mix",
+    ),
     Break(
         "a command has time without end",
         "evalkit.containment.guarded:Guarded.wait",

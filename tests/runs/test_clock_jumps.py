@@ -18,11 +18,7 @@ from tests.clocks import can_jump, jumping
 from tests.helpers import document
 from tests.live.provider import Provider
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.soak,
-    pytest.mark.skipif(not can_jump(), reason="a clock that jumps needs Linux and a C compiler"),
-]
+pytestmark = pytest.mark.skipif(not can_jump(), reason="a clock that jumps needs Linux and a C compiler")
 MODEL = [{"work": 1}, {"call": "run", "with": {"command": "sleep 0.3; touch b.txt"}}, {"say": "Done."}]
 FILES = {"kind": "files", "items": ["a", "b"], "checks": {name: {"exists": f"{name}.txt"} for name in "ab"}}
 RUN = ("run", "s.yaml", "-s", "silence", "-s", "gate", "--seeds", "4", "--no-charts")
@@ -55,6 +51,8 @@ def summary(folder: Path) -> Any:
     return {name: value for name, value in told.items() if name not in ("spending", "made", "run")}
 
 
+@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "how",
     [
@@ -71,6 +69,8 @@ def test_a_run_is_the_same(place: Path, clock: dict[str, str], how: tuple[str, .
     assert summary(place / "steady") == summary(place / "jumping")
 
 
+@pytest.mark.slow
+@pytest.mark.soak
 def test_one_that_is_killed_goes_on(place: Path, clock: dict[str, str]) -> None:
     evalkit(place, *RUN, "--out", "steady")
     command = [sys.executable, "-m", "evalkit", *RUN, "--out", "jumping"]
@@ -84,6 +84,8 @@ def test_one_that_is_killed_goes_on(place: Path, clock: dict[str, str]) -> None:
     assert summary(place / "steady") == summary(place / "jumping")
 
 
+@pytest.mark.slow
+@pytest.mark.soak
 def test_a_live_run_keeps_its_limit_and_waits_no_longer(place: Path, clock: dict[str, str]) -> None:
     """A provider that says to come again in a second, and that nothing is left for one."""
     text = yaml.safe_dump(document([{"say": "no script"}]))
