@@ -74,7 +74,8 @@ def killed_and_followed(url: str, home: Path, orders: list[Order], moments: list
         time.sleep(moment)
         parent.send_signal(signal.SIGKILL)
         parent.wait()
-        assert gone(f"CREW_OF={home}", 2.0), "workers outlive their parent"
+        # Two seconds on a machine that is free.
+        assert gone(f"CREW_OF={home}", 6.0), "workers outlive their parent"
         done.append(finished(url))
     last = crew(url, home, "--drain")
     assert last.wait(120) == 0, last.stderr and last.stderr.read()

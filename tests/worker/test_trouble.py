@@ -75,8 +75,8 @@ def fight(url: str, home: Path, name: str, jumps: tuple[float, ...]) -> None:
     def clock() -> float:
         return time.time() + choices.choice(jumps)
 
-    # A lease that nobody renews, and that is over before its task is.
-    worker = Worker(store, home, name, clock=clock, seconds=0.002)
+    # A lease that is over as soon as another sees it.
+    worker = Worker(store, home, name, clock=clock, seconds=0.0)
     while store.count().get("done", 0) < FOUGHT_OVER:
         worker.work_one()
     store.shut()
