@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -15,6 +16,11 @@ from evalkit.runs.store import Store
 
 @click.command()
 @click.argument("run")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write it to this folder, not to RUN's own.",
+)
 @click.option("--charts/--no-charts", default=True, help="Draw the charts.")
 @click.option(
     "--transcripts",
@@ -32,7 +38,14 @@ from evalkit.runs.store import Store
     "--otel", is_flag=True, help="Also send the episodes as OpenTelemetry spans and metrics (OTLP)."
 )
 def command(
-    run: str, charts: bool, transcripts: int, png: bool, pdf: bool, single_file: bool, otel: bool
+    run: str,
+    out: Path | None,
+    charts: bool,
+    transcripts: int,
+    png: bool,
+    pdf: bool,
+    single_file: bool,
+    otel: bool,
 ) -> None:
     """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
     from evalkit.reports.table import print_table
@@ -45,16 +58,19 @@ def command(
         store = open_run(run)
         try:
             summary, notes = write_report(
-                store, charts=charts, transcripts=transcripts, kinds=kinds, single=single_file
+                store, charts=charts, transcripts=transcripts, kinds=kinds, single=single_file, into=out
             )
         except OSError as error:
-            print_table(summarize(store), folder=str(store.folder), notes=[])
-            raise UsageProblem(f"{store.folder}: the report cannot be written: {error}") from None
+            print_table(summarize(store), folder=str(store.folder), report="", notes=[])
+            raise UsageProblem(
+                f"{out or store.folder}: the report cannot be written: {error}; elsewhere: "
+                f"evalkit report {run} --out DIR"
+            ) from None
         if otel:
             notes.append(_sent(store))
         episodes = store.count()
         store.close()
-    print_table(summary, folder=str(store.folder), notes=notes)
+    print_table(summary, folder=str(store.folder), report=str(out) if out else None, notes=notes)
     took, worked = time.perf_counter() - started, _cpu() - busy
     click.echo(f"{episodes:,} episodes in {took:.1f} s ({worked:.1f} s of CPU){_memory()}")
 

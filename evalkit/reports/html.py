@@ -58,16 +58,19 @@ def write_page(
     workers: int = 1,
     transcripts: int = TRANSCRIPTS,
     single: bool = False,
+    into: Path | None = None,
 ) -> Path:
     """Write ``index.html`` of a run, and ``transcripts/`` where it is large; the page's place.
 
+    ``into`` is a folder that is there; without it the run's own.
     ``transcripts`` is the number of episodes whose transcripts may be written; of what is beyond, the page
     names the command that shows it. ``single``: also ``report.html``, the whole page in one file.
     """
     headline = headline_contenders(store)
     found = telling_first(list(cases(store, headline)), len(headline))
     wanted = wanted_scenes(found, len(headline), transcripts)
-    beside = store.folder / FOLDER
+    folder = into or store.folder
+    beside = folder / FOLDER
     shutil.rmtree(beside, ignore_errors=True)
     places = {scenario: place for place, scenario in enumerate(dict.fromkeys(c.scenario for c in found))}
     shown = _Scenes(beside, places, keep=single)
@@ -75,26 +78,27 @@ def write_page(
         shown.add(scene)
     listed = [*_packed(found, places, data := _data(store, found, places))]
     if single:
-        _write_single(store, summary, charts, data, listed, shown.kept)
+        text = _single(store, summary, charts, data, listed, shown.kept)
+        (folder / SINGLE_FILE).write_text(text, encoding="utf-8")
     data["files"] = sorted(shown.files)
     data["cases"] = listed
     if len(found) > CASES:
         beside.mkdir(exist_ok=True)
         _write_js(beside / "cases.js", f"evalkitCases({_json(listed)})")
         data["cases"] = None
-    place = store.folder / "index.html"
+    place = folder / "index.html"
     place.write_text(_render(store, summary, charts, _json(data), shown.embedded), encoding="utf-8")
     return place
 
 
-def _write_single(
+def _single(
     store: Store,
     summary: Row,
     charts: Sequence[Chart],
     data: Row,
     listed: list[Any],
     kept: list[tuple[int, str]],
-) -> None:
+) -> str:
     """``report.html``: all of it in one file to send, transcripts compressed; what is too much is left out.
 
     The first transcripts are those that tell strategies apart, so the last ones go.
@@ -108,8 +112,7 @@ def _write_single(
         if len(packed) <= room or not kept:
             break
         kept = kept[: min(len(kept) - 1, int(len(kept) * room / len(packed)))]
-    page = _render(store, summary, charts, _json(data), "{}", packed=packed)
-    (store.folder / SINGLE_FILE).write_text(page, encoding="utf-8")
+    return _render(store, summary, charts, _json(data), "{}", packed=packed)
 
 
 class _Scenes:

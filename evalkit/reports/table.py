@@ -25,9 +25,17 @@ assert set(_HEADS) == set(RATE_NAMES)
 
 
 def print_table(
-    summary: dict[str, Any], *, folder: str = "", notes: Sequence[str] = (), width: int | None = None
+    summary: dict[str, Any],
+    *,
+    folder: str = "",
+    report: str | None = None,
+    notes: Sequence[str] = (),
+    width: int | None = None,
 ) -> None:
-    """Print the answer, the comparison by level of checks, notes in a line each, and what to do next."""
+    """Print the answer, the comparison by level of checks, notes in a line each, and what to do next.
+
+    ``folder`` is the run's, ``report`` the report's where that is another; empty where none was written.
+    """
     from rich.console import Console
 
     console = Console(width=width, highlight=False, markup=False, soft_wrap=False)
@@ -37,10 +45,11 @@ def print_table(
         console.print()
         _print_level(console, summary, level)
     console.print()
-    for line in end_lines(summary, folder, notes):
+    report = folder if report is None else report
+    for line in end_lines(summary, report, notes):
         for part in textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False):
             console.print(part, soft_wrap=True)
-    for line in next_lines(summary, folder):
+    for line in next_lines(summary, folder, report):
         console.print(line, soft_wrap=True)
 
 
@@ -107,7 +116,7 @@ def _cell(cell: Row, scenarios: int, *, full: bool, wide: bool) -> str:
     return text
 
 
-def end_lines(summary: Row, folder: str, notes: Sequence[str]) -> Iterator[str]:
+def end_lines(summary: Row, report: str, notes: Sequence[str]) -> Iterator[str]:
     """What was run, and what else is to be known, each in one line with where to read more."""
     run = summary["run"]
     model = "scripted model" if run["model"] == "scripted" else run["model"]
@@ -119,20 +128,21 @@ def end_lines(summary: Row, folder: str, notes: Sequence[str]) -> Iterator[str]:
         yield from spending_lines(summary["spending"])
     skipped = len(run["not_expressible"])
     if skipped:
-        where = f"{folder}/report.md" if folder else "report.md"
+        where = f"{report}/report.md" if report else "report.md"
         one = "scenario was" if skipped == 1 else "scenarios were"
         yield f"{skipped} {one} left out, nobody here can play them: which and why, in {where}"
     yield from notes
 
 
-def next_lines(summary: Row, folder: str) -> Iterator[str]:
+def next_lines(summary: Row, folder: str, report: str) -> Iterator[str]:
     """What to do next, as commands to paste."""
     if not folder:
         return
     yield ""
     yield "next:"
-    place = shlex.quote(f"{folder}/index.html")
-    yield f"  open {place}"
+    if report:
+        place = shlex.quote(f"{report}/index.html")
+        yield f"  open {place}"
     told = [pick.telling for pick in answer(summary).picks if pick.telling is not None]
     if told:
         yield f"  {show_command(folder, told[0])}"

@@ -36,51 +36,54 @@ def write_report(
     transcripts: int = TRANSCRIPTS,
     kinds: tuple[str, ...] = KINDS[:1],
     single: bool = False,
+    into: Path | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
-    """Write the report of a run into its folder; the summary, and notes on what was left out.
+    """Write the report of a run; the summary, and notes on what was left out.
 
+    ``into`` is the folder for it, made where it is not there; without it the run's own.
     ``transcripts`` is the number of episodes whose transcripts go into the page, ``kinds`` the forms in which
     charts are written (SVG, and what is asked for), ``single`` whether there is also one file to send.
     """
+    folder = into or store.folder
+    folder.mkdir(parents=True, exist_ok=True)
     # The table of a large run is written beside the rest of the work.
     beside = Workers(1, _write_table)
     large = store.count() >= LARGE and can_fork()
-    table = beside.run([store.folder] if large else [])
+    table = beside.run([(store.folder, folder)] if large else [])
     try:
         if not large:
-            write_episodes(store, store.folder / TABLE)
-        summary, notes = _write_rest(store, charts, kinds, transcripts, single)
+            write_episodes(store, folder / TABLE)
+        summary, notes = _write_rest(store, folder, charts, kinds, transcripts, single)
         if LOST in (result for _, result in table):
-            write_episodes(store, store.folder / TABLE)
+            write_episodes(store, folder / TABLE)
     finally:
         beside.stop()
     return summary, notes
 
 
 def _write_rest(
-    store: Store, charts: bool, kinds: tuple[str, ...], transcripts: int, single: bool
+    store: Store, folder: Path, charts: bool, kinds: tuple[str, ...], transcripts: int, single: bool
 ) -> tuple[dict[str, Any], list[str]]:
     summary = summarize(store)
     notes = list(summary["run"]["raised"])
-    (store.folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
-    (store.folder / "report.md").write_text(
-        clean_text(report_markdown(summary, store.created)), encoding="utf-8"
-    )
+    (folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
+    (folder / "report.md").write_text(clean_text(report_markdown(summary, store.created)), encoding="utf-8")
     drawn: list[Chart] = []
     workers = default_workers()
     if charts:
         try:
-            drawn = draw_charts(summary, store.folder / "charts", workers, kinds)
+            drawn = draw_charts(summary, folder / "charts", workers, kinds)
         except ChartsMissing as error:
             notes.append(str(error))
-    write_page(store, summary, drawn, workers=workers, transcripts=transcripts, single=single)
+    write_page(store, summary, drawn, workers=workers, transcripts=transcripts, single=single, into=folder)
     if single:
-        file = store.folder / SINGLE_FILE
+        file = folder / SINGLE_FILE
         notes.append(f"one file to send: {file} ({file.stat().st_size / 1e6:.1f} MB)")
     return summary, notes
 
 
-def _write_table(folder: Path) -> None:
-    store = Store.open(folder, write=False)
+def _write_table(places: tuple[Path, Path]) -> None:
+    run, folder = places
+    store = Store.open(run, write=False)
     write_episodes(store, folder / TABLE)
     store.close()

@@ -62,6 +62,22 @@ def test_a_run_that_cannot_be_written_to_is_read(
     store.close()
 
 
+def test_a_report_that_cannot_be_written_goes_elsewhere(place: Path) -> None:
+    assert evalkit(place, *RUN).returncode == 0
+    (place / "r" / "summary.json").unlink()
+    (place / "r" / "summary.json").mkdir()
+    refused = evalkit(place, "report", "r", "--no-charts")
+    assert refused.returncode == 2
+    assert "r: the report cannot be written" in refused.stderr
+    assert "elsewhere: evalkit report r --out DIR" in refused.stderr
+    assert "index.html" not in refused.stdout
+    written = evalkit(place, "report", "r", "--no-charts", "--out", "other")
+    assert written.returncode == 0, written.stderr
+    assert "open other/index.html" in written.stdout
+    assert "evalkit show r " in written.stdout
+    assert (place / "other" / "index.html").exists()
+
+
 @pytest.mark.parametrize("size", [0, 1_000, 5_000, 30_000, 60_000, 100_000, 200_000, 400_000])
 def test_a_disk_that_is_full_at_whatever_stage_is_a_line(place: Path, size: int) -> None:
     """No file can grow beyond a size: the store, the table, the page or a chart is the first."""
