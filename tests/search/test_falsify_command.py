@@ -69,7 +69,8 @@ def test_json(folder: Path) -> None:
     assert found.exit_code == 1
     told: dict[str, Any] = json.loads(found.stdout)
     assert told["schema"] == "evalkit.falsified/1"
-    assert (told["harness"], told["seed"], told["left_out"]) == ("silent", 0, ["is cut off in a call"])
+    assert (told["harness"], told["seed"]) == ("silent", 0)
+    assert told["left_out"][0] == "is cut off in a call"
     (result,) = told["results"]
     assert (result["answer"], result["run"], result["replayed"]) == ("refuted", 2, False)
     assert result["counterexample"]["moves"] == ["reports progress"]
