@@ -148,16 +148,18 @@ class TestNames:
 
 
 class TestWhatIsSaid:
-    def said(self, folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    def said(self, folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, code: int = 0) -> str:
         program(folder, text)
         (folder / "two.yaml").write_text(PLAIN)
         monkeypatch.chdir(folder)
-        output = invoked("run", "two.yaml", "--harness", "agent.py", "--out", "out", "--no-charts").output
-        return " ".join(output.split())
+        words = ["run", "two.yaml", "--harness", "agent.py", "--out", "out", "--no-charts"]
+        said = CliRunner().invoke(main, words)
+        assert said.exit_code == code, said.output
+        return " ".join(said.output.split())
 
     def test_a_start_that_failed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fails = 'for n in range(99): print("line", n)\nraise SystemExit("no module named agents")'
-        said = self.said(tmp_path, fails, monkeypatch)
+        said = self.said(tmp_path, fails, monkeypatch, 1)
         assert "agent.py made no request in a plain task; taken for a client of Anthropic Messages" in said
         assert "agent.py: 1 of 1 episodes made no request (exit:1); it printed: line 0 line 1" in said
         assert "all of it: out/traces/000000.txt" in said
