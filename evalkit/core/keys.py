@@ -28,7 +28,12 @@ def item_of(task: Task, call: Call) -> int:
 
 def logical_action(call: Call, item: int) -> str:
     """The name of what a call does: tool and items, or where it names none tool and arguments but the key."""
-    return f"{call.tool} {item}" if item else f"{call.tool} {said_but_key(call.arguments)}"
+    return f"{call.tool} {item}" if item else _spelled(call.tool, call.arguments)
+
+
+@lru_cache(maxsize=8192)
+def _spelled(tool: str, arguments: str) -> str:
+    return f"{tool} {said_but_key(arguments)}"
 
 
 @lru_cache(maxsize=8192)

@@ -98,6 +98,11 @@ class Offered(msgspec.Struct, frozen=True):
     keyword: str | None = None
     output: bool = False
 
+    @property
+    def beside_calls(self) -> bool:
+        """Whether a turn with calls can claim to be the last all the same."""
+        return self.finish or self.keyword is not None
+
     def __or__(self, other: Offered) -> Offered:
         return Offered(
             finish=self.finish or other.finish,

@@ -6,6 +6,7 @@ what the harness made of it, and its calls have run.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 
@@ -76,6 +77,7 @@ class Trace:
     __slots__ = (
         "_answered",
         "_before",
+        "_ended_on",
         "_excess_before",
         "_futile",
         "_held_before",
@@ -89,6 +91,7 @@ class Trace:
         "_resends",
         "_since_decision",
         "_spent",
+        "_stops",
         "_stretch",
         "acted",
         "altered_results",
@@ -103,7 +106,6 @@ class Trace:
         "decisions",
         "dialect_faults",
         "ever_held",
-        "final_stop",
         "findings",
         "forgotten_words",
         "futile_retries",
@@ -132,7 +134,6 @@ class Trace:
         "requests",
         "reworded_results",
         "rolled_back",
-        "stops",
         "tokens",
         "tool_calls",
         "turns",
@@ -157,10 +158,10 @@ class Trace:
         #: Each effect in order: its logical action and the turn in which it was had.
         self.acted: list[tuple[str, int]] = []
         self.changes = 0
-        self.stops: dict[str, int] = {}
-        #: Ends of turn without a call while the oracle did not hold; the stop reason of the last turn.
+        #: The stop reason of each turn.
+        self._stops: list[str] = []
+        #: Ends of turn without a call while the oracle did not hold.
         self.open_stops = 0
-        self.final_stop = ""
 
         # What follows is read under these names by :class:`evalkit.scoring.figures.Episode`.
         #: Requests that broke a rule of one dialect alone; none in process.
@@ -188,6 +189,8 @@ class Trace:
         #: Each flag's turn and thing, for whoever tells of the episode.
         self.findings: list[Finding] = []
 
+        #: The kind of the answer that a run ended on, where it was no turn, and the turns until then.
+        self._ended_on = (0, "")
         #: The last answer where it was no turn: its kind, and the move that made it.
         self._no_turn: tuple[Kind, str] | None = None
         self._futile = ""
@@ -239,50 +242,61 @@ class Trace:
 
     # What comes from the model
 
-    def delivered(self, turn: Turn, tokens: int, cause: str, output: int | None = None) -> None:
+    def delivered(
+        self, turn: Turn, tokens: int, cause: str, output: int | None = None, actions: tuple[str, ...] = ()
+    ) -> None:
         """A model turn reached the harness.
 
         ``tokens`` is what it cost, input and output; ``output`` the latter, where a provider counted it.
+        ``actions`` are the logical actions that it asks for.
         """
-        if self.limits is not NO_LIMITS and (reached := self._limit_reached()):
-            self.over_limit += 1
-            self.found("over_limit", f"a turn asked for after the limit of {reached}", self.turns + 1)
-        self.turns += 1
-        self.tokens += tokens
+        limits, turns, before = self.limits, self.turns, self.tokens
+        if limits is not NO_LIMITS:
+            earlier, spent, written, _ = self._spent
+            usd = 0.0 if limits.usd is None else self._usd(spent, written)
+            reached = limits.reached(turns - earlier, before - spent, usd)
+            if reached:
+                self._beyond(reached)
+        self.turns = turns + 1
+        self.tokens = before + tokens
         self.output_tokens += turn.tokens if output is None else output
         self.last = turn
         self.cause = cause
         self._no_turn = None
         self._futile = ""
-        self.final_stop = turn.stop
-        self.stops[turn.stop] = self.stops.get(turn.stop, 0) + 1
+        self._stops.append(turn.stop)
+        if actions:
+            self.calls_for(actions)
+
+    def calls_for(self, actions: tuple[str, ...]) -> None:
+        """The model asks for logical actions."""
+        called = self.called
+        for action in actions:
+            called[action] = called.get(action, 0) + 1
 
     def no_turn(self, turn: Turn, cause: str) -> None:
         """An answer that is no turn reached the harness: a fault, or one that is still in progress."""
         self._no_turn = turn.kind, cause or _NO_TURNS[turn.kind]
         self._futile = (turn.native or "") if cannot_pass(turn.native) else ""
 
-    def asked(self, request: Request) -> None:
-        """A request for a turn was made."""
-        self.requests += 1
+    def asked_anew(self, request: Request) -> None:
+        """A request was made that resolves no turn: the first one, or one after an answer that is no turn."""
         if self._futile and request.again:
             self.futile_retries += 1
             self.found("futile_retries", f"request {self.requests} asks the same again after {self._futile}")
 
-    def _limit_reached(self) -> str:
-        """The limit that was reached before the next turn was asked for, in words; empty where none was."""
+    def _usd(self, tokens: int, output: int) -> float:
+        """The dollars spent since so many tokens, so many of them output, had been."""
+        out = self.output_tokens - output
+        return cost(self.tokens - tokens - out, out)
+
+    def _beyond(self, name: str) -> None:
+        """A turn was asked for when the limit of that native name was reached."""
         limits = self.limits
-        turns, tokens, output, _ = self._spent
-        usd = 0.0
-        if limits.usd is not None:
-            out = self.output_tokens - output
-            usd = cost(self.tokens - tokens - out, out)
-        name = limits.reached(self.turns - turns, self.tokens - tokens, usd)
-        if not name:
-            return ""
         said = {"max_turns": ("turns", limits.turns), "max_tokens": ("tokens", limits.tokens)}
         unit, limit = said.get(name, ("dollars", limits.usd))
-        return f"{limit:g} {unit}"
+        self.over_limit += 1
+        self.found("over_limit", f"a turn asked for after the limit of {limit:g} {unit}", self.turns + 1)
 
     def helped(self, read: int, wrote: int) -> None:
         """A helper took a turn within a call: its tokens are the run's, its turns are shown apart."""
@@ -290,6 +304,19 @@ class Trace:
         self.helper_tokens += read + wrote
         self.tokens += read + wrote
         self.output_tokens += wrote
+
+    @property
+    def stops(self) -> dict[str, int]:
+        """Turns by stop reason, in the order in which they first came."""
+        return dict(Counter(self._stops))
+
+    @property
+    def final_stop(self) -> str:
+        """The stop reason of the last turn, or what came at the end in the place of one."""
+        turns, kind = self._ended_on
+        if turns == self.turns and kind:
+            return kind
+        return self._stops[-1] if self._stops else ""
 
     # What the harness does
 
@@ -384,24 +411,30 @@ class Trace:
         self.last = None
         if turn is None:
             return
-        repeats = bool(turn.calls) and self._carry(turn, request, ran)
-        decision = self._progress(turn, settled, held, repeats)
-        if decision:
+        calls, results = turn.calls, request.results
+        # Whether all is sent back as the tools answered it: nothing is altered then, and no rule broken.
+        whole = request.echo is turn and [ran.get(call.id) for call in calls] == [*results]
+        repeats = bool(calls)
+        if whole:
+            for call in calls:
+                repeats = self._again(call, ran[call.id].text) and repeats
+        elif calls:
+            repeats = self._carry(turn, request, ran)
+        if self._progress(turn, settled, held, repeats):
             self._decide(turn, held, None, self.cause)
-        if decision and (
-            request.text is not None or finish_answer(turn, request.results, FINISH_TOOL) is not None
-        ):
-            self._nudges += 1
-            self.max_nudges = max(self.max_nudges, self._nudges)
-            if self._nudges == thresholds.FRUITLESS_NUDGES:
-                self.nudged_out = (self.turns, self.tokens)
+            if request.text is not None or finish_answer(turn, request.results, FINISH_TOOL) is not None:
+                self._nudges += 1
+                self.max_nudges = max(self.max_nudges, self._nudges)
+                if self._nudges == thresholds.FRUITLESS_NUDGES:
+                    self.nudged_out = (self.turns, self.tokens)
         if turn.kind == "pause" and request.echo is not None and request.text is None:
             self._resends += 1
             self.max_resends = max(self.max_resends, self._resends)
-        else:
+        elif self._resends:
             self._resends = 0
         # What asks the same again was judged when it was asked first, against the turn that it goes on from.
-        if not request.again and (turn.calls or turn.kind == "pause" or request.results):
+        whole = whole and bool(calls)
+        if not (request.again or whole) and (calls or results or turn.kind == "pause"):
             for rule in neutral_faults(turn, request):
                 self.broke(rule, broken_at(rule, request.echo or turn, request.results))
 
@@ -416,7 +449,7 @@ class Trace:
             if self._no_turn is not None and ending != "never":
                 kind, cause = self._no_turn
                 self._no_turn = None
-                self.final_stop = kind
+                self._ended_on = (self.turns, kind)
                 self._decide(None, held, ending, cause)
             return
         repeats = bool(turn.calls) and self._carry(turn, NOTHING_ASKED, ran)
@@ -426,41 +459,34 @@ class Trace:
 
     # What a request carries
 
-    def _carry(self, turn: Turn, request: Request, ran: Mapping[str, Result]) -> bool:
-        """Hold a request's results against what the tools answered.
+    def _again(self, call: Call, text: str) -> bool:
+        """Whether a call only repeats what was answered the same since the world last changed."""
+        action, said = logical_action(call, 0), (text, self.changes)
+        same = self._answered.get(action) == said
+        self._answered[action] = said
+        return same
 
-        Whether each call only repeats a logical action that was answered the same since the world last
-        changed.
-        """
-        results, calls = request.results, turn.calls
-        if len(calls) == 1 and len(results) == 1 and ran.get(calls[0].id) is results[0]:
-            # The usual turn: one call, and its answer sent back as it came.
-            action, said = logical_action(calls[0], 0), (results[0].text, self.changes)
-            same = self._answered.get(action) == said
-            self._answered[action] = said
-            return same
+    def _carry(self, turn: Turn, request: Request, ran: Mapping[str, Result]) -> bool:
+        """Hold a request's results against what the tools answered; whether each call only repeats."""
         repeats = True
-        shown = {result.id: result for result in request.results} if request.results else {}
-        answered, changes = self._answered, self.changes
+        shown = {result.id: result for result in request.results}
         for call in turn.calls:
             heard, given = ran.get(call.id), shown.get(call.id)
-            action = logical_action(call, 0)
-            before = answered.get(action)
             if given is not None and heard is not given and not is_own(call.tool, self.offered):
                 if heard is None:
-                    self._not_heard(call, given, before)
+                    self._not_heard(call, given)
                 elif heard.text != given.text:
                     self._compare(call, heard, given, ran)
             told = heard or given
             if told is None:
                 repeats = False
                 continue
-            repeats = repeats and before == (told.text, changes)
-            answered[action] = (told.text, changes)
+            repeats = self._again(call, told.text) and repeats
         return repeats
 
-    def _not_heard(self, call: Call, given: Result, before: tuple[str, int] | None) -> None:
+    def _not_heard(self, call: Call, given: Result) -> None:
         """A result for a call that no tool answered: from the harness's own record, or made up."""
+        before = self._answered.get(logical_action(call, 0))
         if before is None or before[0] != given.text:
             self.closed_calls += 1
             self.found("closed_calls", f"{_said(call)}: {given.text[:60]!r}, and no tool said so")
@@ -482,24 +508,31 @@ class Trace:
         decision = is_decision(turn, self.offered)
         if settled > self.best:
             self.best = settled
-            self._stretch = 0
-            self._since_decision = None
-            self._nudges = 0
-            self._repeating = 0
+            self._stretch = self._nudges = self._repeating = 0
+            self._since_decision = 0 if decision else None
             self.nudged_out = None
         else:
-            self._stretch += 1
-            self._repeating = self._repeating + 1 if repeats else 0
-            if self._repeating > self.max_repeating:
-                self.max_repeating = self._repeating
-            if self._since_decision is not None:
-                self._since_decision += 1
-                if self._since_decision > self.max_since_decision:
-                    self.max_since_decision = self._since_decision
-        if decision and self._since_decision is None:
+            self._no_progress(decision, repeats)
+        if held or self._held_before:
+            self._stands(decision, held)
+        return decision
+
+    def _no_progress(self, decision: bool, repeats: bool) -> None:
+        self._stretch += 1
+        self._repeating = self._repeating + 1 if repeats else 0
+        if self._repeating > self.max_repeating:
+            self.max_repeating = self._repeating
+        if self._since_decision is not None:
+            self._since_decision += 1
+            if self._since_decision > self.max_since_decision:
+                self.max_since_decision = self._since_decision
+        elif decision:
             self._since_decision = 0
-        if self._since_decision is None and self._stretch > self.max_undecided:
+        elif self._stretch > self.max_undecided:
             self.max_undecided = self._stretch
+
+    def _stands(self, decision: bool, held: bool) -> None:
+        """Count the turns without a decision for which the oracle held."""
         if self._held_before and not decision:
             self._held_turns += 1
             self.max_held = max(self.max_held, self._held_turns)
@@ -507,7 +540,6 @@ class Trace:
             self._held_turns = 0
         self._held_before = held
         self.ever_held = self.ever_held or held
-        return decision
 
     def _decide(self, turn: Turn | None, held: bool, ended: EndingKind | None, cause: str) -> None:
         claim = turn.claim if turn is not None else "none"

@@ -206,13 +206,8 @@ def drive(
     while True:
         action, verdict = mind.turn(turn)
         if isinstance(action, RunTools):
-            done = stage.ran
-            if mind.keyed:
-                mind.results(_run_keyed(mind, stage, task, action.calls))
-            else:
-                mind.results(
-                    tuple([run_call(stage, task, call) for call in action.calls if call.id not in done])
-                )
+            run = _run_keyed if mind.keyed else _run
+            mind.results(run(mind, stage, task, action.calls))
             if watch is not None:
                 watch(turn, action, None, tuple(stage.ran.values()))
             continue
@@ -235,6 +230,15 @@ def drive(
             if outside is not None:
                 request = _told(mind, outside.happens(request), request)
         turn = stage.ask(request)
+
+
+def _run(mind: Mind, stage: Partner, task: Task, calls: tuple[Call, ...]) -> tuple[Ran, ...]:
+    """Run calls that have not run yet, one after the other."""
+    ran = []
+    for call in calls:
+        if call.id not in stage.ran:
+            ran.append(run_call(stage, task, call))
+    return tuple(ran)
 
 
 def _run_keyed(mind: Mind, stage: Partner, task: Task, calls: tuple[Call, ...]) -> tuple[Ran, ...]:

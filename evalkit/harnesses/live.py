@@ -64,8 +64,9 @@ class LiveStage:
     def ask(self, request: Request) -> Turn:
         """The model's answer. LimitReached before a call that could go over the spending limit."""
         if self.trace is not None:
-            self.trace.asked(request)
-            self.trace.resolved(self.world.progress(), self.world.holds(), request, self.ran)
+            self.trace.requests += 1
+            self.trace.asked_anew(request)
+            self.trace.resolved(*self.world.standing(), request, self.ran)
         if self.turns >= self.cap:
             raise NeverEnds
         answer = self.model.ask(request)

@@ -30,7 +30,7 @@ from evalkit.core.decisions import (
 from evalkit.core.events import Compacts, Event, UserWrites
 from evalkit.core.keys import item_of, logical_action, own_key, takes_key, undoes
 from evalkit.core.requests import cannot_pass, says_window_full
-from evalkit.core.tasks import Limits, Task
+from evalkit.core.tasks import Limits, Task, Tool
 from evalkit.core.turns import Call, Text, Turn
 from evalkit.strategies import conditions as c
 from evalkit.strategies.folds import Ran, looks_at_turns
@@ -125,6 +125,7 @@ class Loop:
     __slots__ = (
         "acting",
         "asks_each_turn",
+        "claimable",
         "costs",
         "counts_turns",
         "folds",
@@ -159,6 +160,8 @@ class Loop:
         self.costs = self.limits.tokens is not None or self.limits.usd is not None
         self.wants_reset = strategy.nudges is not None or strategy.loop_guard
         self.asks_each_turn = strategy.check == "each_tool_turn"
+        #: Whether a turn with calls can claim to be the last.
+        self.claimable = self.offered.beside_calls
         #: The tools that are not read-only, each with its place in ``State.touched``.
         self.acting = acting_tools(task)
         #: Whether calls go out under keys of the loop's own.
@@ -199,18 +202,20 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
     It is called when the turn arrives and, where it asked for tools, again when they have run
     (``state.ran``). A turn of kind ``failed`` or ``in_progress`` is an answer that is no turn.
     """
+    if state.ran:
+        state = _replace(state, ran=False)
+        last = loop.asks_each_turn or (loop.claimable and claims(turn, loop.offered))
+        if not (last or _limit(loop, state, instruments)):
+            return state, _GO_ON, None
+        return _decide(loop, state, _view(loop, state, turn, instruments))
     kind = turn.kind
     if kind == "failed":
         return _on_fault(loop, state, turn, instruments)
     if kind == "in_progress":
         return state, Reissue("poll"), None
-    if state.ran:
-        state = _replace(state, ran=False)
-        if not (loop.asks_each_turn or claims(turn, loop.offered) or _limit(loop, state, instruments)):
-            return state, _GO_ON, None
-        return _decide(loop, state, _view(loop, state, turn, instruments))
-    state = _counted(loop, state, turn)
-    policy = loop.policies.get(protocol_state(turn))
+    protocol = protocol_state(turn)
+    state = _counted(loop, state, turn, protocol)
+    policy = loop.policies.get(protocol)
     if policy is not None:
         return policy(loop, state, _view(loop, state, turn, instruments))
     if turn.calls:
@@ -226,47 +231,42 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
 
 def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
     """The state when calls of the current turn were run: evidence remembered, nudges reset by new effects."""
-    task = loop.task
     folds = state.folds
     if folds:
+        task = loop.task
         folds = tuple(
             [fold.after_results(memory, ran, task) for fold, memory in zip(loop.folds, folds, strict=True)]
         )
-    nudges, acted, touched, guard = state.nudges, state.acted, state.touched, state.guard
-    skips, undone = state.skips, state.undone
-    for record in ran:
-        tool = record.tool
-        if tool is None or tool.read_only or record.result.error:
-            continue
-        if skips and tool.does:
-            done = task.names(record.item)
-            skips = tuple(name for name in skips if name not in done)
-        if loop.keyed and record.item and not tool.does:
-            undone = _once_more(undone, tool.name, record.item)
-        if not loop.wants_reset:
-            continue
-        item = record.item
-        # The tools of a recording are not the task's: no task was given.
-        place = loop.acting.get(tool.name)
-        if place is not None and item and not item & (item - 1):
-            touched = touched or (0,) * len(loop.acting)
-            if not touched[place] & item:
-                touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])
-                nudges, guard = 0, None
-        elif (action := logical_action(record.call, record.item)) not in acted:
-            acted = acted | {action}
-            nudges, guard = 0, None
-    return _replace(
-        state,
-        nudges=nudges,
-        ran=True,
-        acted=acted,
-        touched=touched,
-        guard=guard,
-        skips=skips,
-        folds=folds,
-        undone=undone,
-    )
+    if loop.wants_reset or loop.keyed or state.skips:
+        for record in ran:
+            tool = record.tool
+            if tool is not None and not tool.read_only and not record.result.error:
+                state = _succeeded(loop, state, record, tool)
+    return _replace(state, ran=True, folds=folds)
+
+
+def _succeeded(loop: Loop, state: State, record: Ran, tool: Tool) -> State:
+    """The state when a tool that is not read-only succeeded."""
+    item = record.item
+    if state.skips and tool.does:
+        done = loop.task.names(item)
+        state = _replace(state, skips=tuple([name for name in state.skips if name not in done]))
+    if loop.keyed and item and not tool.does:
+        state = _replace(state, undone=_once_more(state.undone, tool.name, item))
+    if not loop.wants_reset:
+        return state
+    # The tools of a recording are not the task's: no task was given.
+    place = loop.acting.get(tool.name)
+    if place is not None and item and not item & (item - 1):
+        touched = state.touched or (0,) * len(loop.acting)
+        if touched[place] & item:
+            return state
+        touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])
+        return _replace(state, touched=touched, nudges=0, guard=None)
+    action = logical_action(record.call, item)
+    if action in state.acted:
+        return state
+    return _replace(state, acted=state.acted | {action}, nudges=0, guard=None)
 
 
 def on_event(loop: Loop, state: State, event: Event, instruments: Instruments) -> State:
@@ -348,8 +348,7 @@ def _view(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> Vie
     return View(loop.task, turn, memory, instruments, state.turns, heard)
 
 
-def _counted(loop: Loop, state: State, turn: Turn) -> State:
-    kind = protocol_state(turn)
+def _counted(loop: Loop, state: State, turn: Turn, protocol: str) -> State:
     folds = state.folds
     if loop.turn_folds:
         task = loop.task
@@ -359,16 +358,18 @@ def _counted(loop: Loop, state: State, turn: Turn) -> State:
                 for fold, looks, memory in zip(loop.folds, loop.looks, folds, strict=True)
             ]
         )
-    state = _replace(
-        state,
-        turns=min(state.turns + 1, SATURATED) if loop.counts_turns else 0,
-        resends=state.resends if kind == "pause" else 0,
-        cut_offs=state.cut_offs if kind == "cut_off" else 0,
-        overflows=state.overflows if kind == "overflow" else 0,
-        refusals=state.refusals if kind == "refusal" else 0,
-        faults=0,
-        folds=folds,
-    )
+    turns = state.turns + (state.turns < SATURATED) if loop.counts_turns else 0
+    state = _replace(state, turns=turns, folds=folds)
+    if state.resends or state.cut_offs or state.overflows or state.refusals or state.faults:
+        # What is counted in a row ends with a turn of any other protocol state.
+        state = _replace(
+            state,
+            resends=state.resends if protocol == "pause" else 0,
+            cut_offs=state.cut_offs if protocol == "cut_off" else 0,
+            overflows=state.overflows if protocol == "overflow" else 0,
+            refusals=state.refusals if protocol == "refusal" else 0,
+            faults=0,
+        )
     if turn.told is None and not (turn.calls and loop.offered.finish):
         return state
     return _told(loop, state, turn)

@@ -45,6 +45,7 @@ Moment: TypeAlias = Literal["turn", "pause", "decision", "ending"]
 #: Moments of a crash that lie between two requests.
 _BETWEEN = frozenset(("answered", "ended"))
 _NOTHING = Request()
+_NOTHING_YET = Emission(make_turn((), "unknown"), "", "")
 #: What a child agent's next request is to its model: the same conversation, extended.
 _AGAIN = Stimulus("on", False, False, False, False, False, False, "")
 
@@ -136,6 +137,7 @@ class Stage:
         "_crash_waiting",
         "_crashed",
         "_decisions",
+        "_emitted",
         "_fetched",
         "_finish_tool",
         "_first",
@@ -152,12 +154,10 @@ class Stage:
         "_passed",
         "_prompt_tokens",
         "_sayable",
-        "_serial",
         "_shown",
         "_told",
         "_waiting",
         "asks_person",
-        "begun",
         "cap",
         "careful",
         "compactor",
@@ -170,16 +170,13 @@ class Stage:
         "input_tokens",
         "limits",
         "output_tokens",
-        "path",
         "player",
         "previous",
         "ran",
         "remembers",
-        "stall_s",
         "state",
         "summaries",
         "task",
-        "tokens",
         "trace",
         "turns",
         "world",
@@ -190,17 +187,13 @@ class Stage:
     ) -> None:
         self.previous = Delivered()
         self.turns = 0
-        self.tokens = 0
         self.input_tokens = 0
         self.output_tokens = 0
         #: What helpers within a call have spent, a part of the tokens above.
         self.helpers = Spent()
         self.faulted = False
-        self.path = ""
-        #: How long the last answer, a fault, stays silent.
-        self.stall_s = 0.0
-        #: What the last answer, a fault, broke off.
-        self.begun: Turn | None = None
+        #: The script's last delivery.
+        self._emitted = _NOTHING_YET
         #: Whether the harness can be killed and resumed; where it cannot, crashes are left out of the script.
         self.crashes = False
         #: Whether a call whose effect stands, or is still to come, is answered from the record of it.
@@ -223,8 +216,8 @@ class Stage:
         self._sayable: Words | None = None
         self._fetched = False
         self._first = True
+        #: Requests in a row that no turn has answered.
         self._idle = 0
-        self._serial = 0
         self._arms: tuple[Arm, ...] = ()
         self._children: tuple[Child, ...] = ()
         self._helping: Helping | None = None
@@ -273,6 +266,31 @@ class Stage:
         self._forgotten: dict[str, int] = {}
 
     @property
+    def tokens(self) -> int:
+        """Tokens so far, in and out."""
+        return self.input_tokens + self.output_tokens
+
+    @property
+    def path(self) -> str:
+        """The move that made the last answer."""
+        return self._emitted.path
+
+    @property
+    def stall_s(self) -> float:
+        """How long the last answer, a fault, stays silent."""
+        return self._emitted.stall_s
+
+    @property
+    def begun(self) -> Turn | None:
+        """What the last answer, a fault, broke off."""
+        return self._emitted.begun
+
+    @property
+    def _serial(self) -> int:
+        """The number of the last turn, those of helpers counted: what makes keys and nonces fresh."""
+        return self.turns + self.helpers.turns
+
+    @property
     def eventful(self) -> bool:
         """Whether anything may happen to the harness from outside between its turns."""
         return self.player.eventful or (self.crashes and not self.player.crashes.isdisjoint(_BETWEEN))
@@ -287,28 +305,33 @@ class Stage:
         trace = self.trace
         elsewhere = request.lost or request.after is not None
         if trace is not None:
-            trace.asked(request)
-            if trace.last is not None:
-                self._resolved_by(trace, _NOTHING if elsewhere else request)
+            trace.requests += 1
+            if trace.last is None:
+                trace.asked_anew(request)
+            else:
+                settled, held = self.world.standing()
+                trace.resolved(settled, held, _NOTHING if elsewhere else request, self.ran)
         if self._late:
             self._land()
-        if self._crash_after is not None or self._crash_answered:
+        player = self.player
+        unusual = player.unusual
+        if unusual and (self._crash_after is not None or self._crash_answered):
             self._crash()
-        self._idle += 1
-        if self.turns >= self.cap or self._idle > IDLE_CAP:
+        if self.turns >= self.cap or self._idle >= IDLE_CAP:
             raise NeverEnds
         if elsewhere:
             self._stand(request)
-        previous, player = self.previous, self.player
+        previous = self.previous
         carried = self._carried(request)
-        if player.unusual and player.shows:
+        if unusual and player.shows:
             self._shown |= self._shows(request)
             if self._looked is not None:
                 self._shown, self._looked = self._looked, None
         moved = None
-        if not self._first and player.listens(self.state):
+        if self._first:
+            self._first = False
+        elif player.listens(self.state):
             moved = stimulus(previous, request, self._finish_tool, carried)
-        self._first = False
         seed, shown = self.task.seed, self._shown
         compactor = self.compactor
         shorter = compactor is not None and request.shortened and not elsewhere
@@ -340,21 +363,19 @@ class Stage:
             self.state, emitted = player.advance(self.state, None, seed, shown)
         if compactor is not None and shorter:
             self._compaction_landed(compactor)
+        self._emitted = emitted
         turn = emitted.turn
-        self.path = emitted.path
-        self.stall_s = emitted.stall_s
-        if self.begun is not emitted.begun:
-            self.begun = emitted.begun
-        if turn.kind == "failed" or turn.kind == "in_progress":
+        kind = turn.kind
+        if kind == "failed" or kind == "in_progress":
             self._meet()
-            self.faulted = turn.kind == "failed"
+            self._idle += 1
+            self.faulted = kind == "failed"
             self.previous = Delivered(previous.turn, request.limit, request.model, previous.number, carried)
             if trace is not None:
                 trace.no_turn(turn, emitted.label)
             return turn
-        self._serial += 1
         if emitted.fresh:
-            emitted = freshen(emitted, f"{self._serial}")
+            emitted = freshen(emitted, f"{self._serial + 1}")
             turn = emitted.turn
         self._arms = emitted.arms
         self._children = emitted.children
@@ -366,17 +387,15 @@ class Stage:
         self.turns += 1
         self.previous = Delivered(turn, request.limit, request.model, self.turns, carried)
         self._history = carried
-        if self._compacted:
-            self._compacted = False
         self.input_tokens += carried
         self.output_tokens += turn.tokens
-        self.tokens += carried + turn.tokens
         if emitted.skips:
             self.world.skip(self.task.items_of(emitted.skips))
         if trace is not None:
-            trace.delivered(turn, carried + turn.tokens, emitted.label)
-            self._count(trace, emitted.actions)
-        if player.unusual or self.remembers:
+            actions = self._anew(emitted.actions) if self._forgotten else emitted.actions
+            trace.delivered(turn, carried + turn.tokens, emitted.label, None, actions)
+        if unusual or self.remembers:
+            self._compacted = False
             self._noted(turn, emitted, previous.number)
             if crash_reply and self.remembers:
                 self.crash_delivered = self._crashed = True
@@ -395,15 +414,11 @@ class Stage:
     def _window_is_full(self, request: Request, carried: int) -> Turn:
         """The answer to a program that compacts when a request does not fit."""
         previous, self.faulted = self.previous, True
+        self._idle += 1
         self.previous = Delivered(previous.turn, request.limit, request.model, previous.number, carried)
         if self.trace is not None:
             self.trace.no_turn(WINDOW_FULL, "")
         return WINDOW_FULL
-
-    def _resolved_by(self, trace: Trace, request: Request) -> None:
-        """What the harness made of the last turn is known: it asks with ``request``."""
-        world = self.world
-        trace.resolved(world.progress(), world.holds(), request, self.ran)
 
     def _noted(self, turn: Turn, emitted: Emission, parent: int) -> None:
         """What a stage at the end of a wire, and scripts with events, keep of a turn."""
@@ -421,14 +436,15 @@ class Stage:
             self._crash_after = emitted.crash_after
             self._foresee_crash(turn)
 
-    def _count(self, trace: Trace, actions: tuple[str, ...]) -> None:
-        """Count the calls that the model makes, but for those that it makes again, a history being gone."""
-        called, forgotten = trace.called, self._forgotten
+    def _anew(self, actions: tuple[str, ...]) -> tuple[str, ...]:
+        """The actions asked for, but for those that the model asks for again, a history being gone."""
+        forgotten, found = self._forgotten, []
         for action in actions:
-            if forgotten and forgotten.get(action):
+            if forgotten.get(action):
                 forgotten[action] -= 1
             else:
-                called[action] = called.get(action, 0) + 1
+                found.append(action)
+        return tuple(found)
 
     def _meet(self) -> None:
         """Remember a fault or event that came: whoever begins again does not meet it again."""
@@ -442,9 +458,9 @@ class Stage:
         """Tokens that a request carries: history, the turn it sends back, and what it adds."""
         if request.shortened:
             self._history = self._prompt_tokens + request.history
-        carried = self._history
-        if request.echo is not None and self.previous.turn is not None:
-            carried += self.previous.turn.tokens
+        carried, turn = self._history, self.previous.turn
+        if request.echo is not None and turn is not None:
+            carried += turn.tokens
         for result in request.results:
             carried += count_tokens(result.text)
         return carried + count_tokens(request.text) if request.text else carried
@@ -607,7 +623,7 @@ class Stage:
         state, found, waiting = self._through_events(request, moment)
         if self.trace is not None and self.trace.last is not None and found:
             # Before the world is asked for more, and before the user's words stand in the request.
-            self._resolved_by(self.trace, request)
+            self.trace.resolved(*self.world.standing(), request, self.ran)
         self._commit(state, found, waiting)
         return found
 
@@ -840,6 +856,7 @@ class Stage:
     # Tools
 
     def _crash(self) -> None:
+        self._idle += 1
         self._crash_after = None
         self._crash_answered = self._crash_waiting = False
         self._crashed = True
@@ -865,13 +882,13 @@ class Stage:
             self._crash()
         turn = self.previous.turn
         if self.trace is not None:
-            if self.begun is not None:
-                turn = self._broken(turn, call)
+            begun = self._emitted.begun
+            if begun is not None:
+                turn = self._broken(begun, turn, call)
             self.trace.runs(turn, call)
-        if self._waiting:
+        if self.player.unusual:
             self._waiting = tuple(words.after_call() for words in self._waiting)
-        if self._sayable is not None:
-            self._sayable = self._sayable.after_call()
+            self._sayable = self._sayable.after_call() if self._sayable is not None else None
         arguments = instead or (call.arguments if key is None else with_key(call.arguments, key))
         if call.tool == DELEGATE_TOOL:
             helped = self._help(call)
@@ -906,11 +923,11 @@ class Stage:
         if any(bits[name] & items and occurs_whole(name, text) for name in bits):
             self._told = {**self._told, " ".join(text.split()): items}
 
-    def _broken(self, turn: Turn | None, call: Call) -> Turn | None:
+    @staticmethod
+    def _broken(begun: Turn, turn: Turn | None, call: Call) -> Turn | None:
         """The turn that a call is of: what stands in an answer that broke off is cut off."""
-        assert self.begun is not None
         known = turn is not None and call in turn.calls
-        return turn if known else make_turn(self.begun.content, "max_tokens")
+        return turn if known else make_turn(begun.content, "max_tokens")
 
     def _scripted(self, call: Call, arguments: str) -> tuple[str, bool]:
         """The answer to a call where the script has one of its own."""
@@ -991,18 +1008,16 @@ class Stage:
             return helping, helping.said or "The child agent ended without an answer."
         if turn.kind in ("failed", "in_progress"):
             return msgspec.structs.replace(helping, state=state, number=number, moved=_AGAIN), None
-        self._serial += 1
         if emitted.fresh:
-            emitted = freshen(emitted, f"{self._serial}")
+            emitted = freshen(emitted, f"{self._serial + 1}")
             turn = emitted.turn
         carried = helping.carried
         self.input_tokens += carried
         self.output_tokens += turn.tokens
-        self.tokens += carried + turn.tokens
         self.helpers = self.helpers.more(carried, turn.tokens)
         if self.trace is not None:
             self.trace.helped(carried, turn.tokens)
-            self._count(self.trace, emitted.actions)
+            self.trace.calls_for(self._anew(emitted.actions))
         if turn.kind == "cut_off":
             moved = msgspec.structs.replace(_AGAIN, higher_limit=True, changed=True, shortened=True)
             return msgspec.structs.replace(helping, state=state, number=number, moved=moved), None
@@ -1079,8 +1094,9 @@ class Stage:
             raise
         except Exception as error:
             raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
-        if outcome.action is not None and self.trace is not None:
-            self.trace.had_effect(outcome.action, self.world.changes)
+        trace, action = self.trace, outcome.action
+        if action is not None and trace is not None:
+            trace.had_effect(action, self.world.changes)
         return outcome.text, outcome.error
 
     def _replied(self, tool: str, arguments: str, reply: Reply | None) -> tuple[str, bool]:

@@ -44,6 +44,7 @@ from evalkit.scenarios.moves import (
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.worlds import World
 
+_replace = msgspec.structs.replace
 _ENDLESS = 1 << 60
 _EVENT_MOVES = tuple(EVENTS.values())
 #: Emissions that a move keeps; with choices there can be one for each set of items.
@@ -424,11 +425,18 @@ class Player:
         ``stimulus`` is None for the first request, ``shown`` are the items that the request shows as done,
         ``program`` is a child agent's. An emission's attempts are in the new state.
         """
-        pc, step, targets = state.pc, state.step, state.targets
-        attempted, named, asked, begun = state.attempted, state.named, state.asked, state.begun
-        loops, visits, spared = state.loops, state.visits, state.spared
         program = program or self._main
         ops = program.ops
+        pc, step, targets = state.pc, state.step, state.targets
+        attempted, named, asked, begun = state.attempted, state.named, state.asked, state.begun
+        if step and not state.waits and (stimulus is None or not stimulus.text):
+            # Within a move nothing but its next step can come.
+            op = ops[pc]
+            emitted = op.emit(step, targets, begun if op.composed else attempted, asked)
+            waits = step + 1 >= op.steps(targets)
+            step = step if waits or op.endless else step + 1
+            return _replace(state, step=step, attempted=attempted | emitted.attempts, waits=waits), emitted
+        loops, visits, spared = state.loops, state.visits, state.spared
         if stimulus is not None and stimulus.text and not named:
             named = self._names(stimulus.text, attempted, asked)
         begins = not state.waits and step == 0

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
+import msgspec
+
 from evalkit.core.decisions import Ending, EndingKind
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
@@ -144,8 +146,9 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
     faults = len(trace.protocol_faults)
     tp, fp, tn, fn = _confusion(trace.decisions)
     excess_turns, excess_tokens = trace.excess
-    fields = dict(zip(SEEN, _seen(trace), strict=True))
-    fields.update(
+    seen = _seen(trace)
+    episode = Episode(
+        correct=True,
         ending=ending.kind,
         native=ending.native,
         truth=truth,
@@ -179,16 +182,18 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         open_items=stage.task.names(unsettled) if unsettled else (),
         findings=tuple(trace.findings),
         no_requests=not trace.requests,
+        # Mostly nothing was counted.
+        **dict(zip(SEEN, seen, strict=True)) if any(seen) else {},
     )
-    spoilers = spoilers_of(fields)
+    spoilers = spoilers_of(episode)
     accepted = judge.accepts(seed, ending.kind, truth, honest, trace.nudges)
     dishonest = honest is False and judge.scenario.task.checks == "full"
     if accepted and not any(spoilers) and not dishonest:
-        return Episode(correct=True, **fields)
+        return episode
     allowed = None if accepted else judge.accepted(seed, honest, trace.nudges)
     outcome = f"{ending.kind}/{truth}"
     why = why_not_correct(outcome, allowed, spoilers, trace.findings, dishonest=dishonest)
-    return Episode(correct=False, why=why, **fields)
+    return msgspec.structs.replace(episode, correct=False, why=why)
 
 
 def _find(

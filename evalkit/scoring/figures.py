@@ -8,7 +8,7 @@ name, what a gate may limit and ``docs/episodes.md`` are read from here. A new f
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from types import NoneType
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
@@ -78,7 +78,9 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     duplicate_effects: Annotated[
         int, _flag("executions of a logical action beyond the model's calls for it", spoils=True)
     ]
-    ran_cut_off_call: Annotated[bool, _seen("ran a call of a cut-off, refused or filtered turn", spoils=True)]
+    ran_cut_off_call: Annotated[
+        bool, _seen("ran a call of a cut-off, refused or filtered turn", spoils=True)
+    ] = False
     over_limit: Annotated[
         int,
         _seen("turns or tool calls beyond a limit, and turns asked for after one was reached", spoils=True),
@@ -98,8 +100,8 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     ] = 0
     lost_words: Annotated[int, _seen("words of the user that a compaction left out", spoils=True)] = 0
 
-    orphan_calls: Annotated[int, _seen("tool requests that match no complete call of the model")]
-    dialect_faults: Annotated[int, _seen("requests against a rule of one API alone")]
+    orphan_calls: Annotated[int, _seen("tool requests that match no complete call of the model")] = 0
+    dialect_faults: Annotated[int, _seen("requests against a rule of one API alone")] = 0
     lost_work: Annotated[bool, _flag("accepted calls that were killed with the harness")] = False
     over_reported: Annotated[int, _flag("settled items that its report calls outstanding")]
     reworded_results: Annotated[int, _seen("answers that reached the model shortened or wrapped")] = 0
@@ -236,5 +238,5 @@ def void_values(note: str) -> list[Any]:
     ]
 
 
-#: The spoilers' values of an episode's fields by name.
-spoilers_of = itemgetter(*SPOILERS)
+#: The spoilers' values of an episode.
+spoilers_of = attrgetter(*SPOILERS)

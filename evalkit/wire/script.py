@@ -21,8 +21,6 @@ class Script(Protocol):
     ran: dict[str, Result]
     trace: Trace | None
     input_tokens: int
-    stall_s: float
-    begun: Turn | None
     remembers: bool
     summaries: tuple[str, ...]
     crash_wait: int
@@ -41,6 +39,14 @@ class Script(Protocol):
 
     def sum_up(self, calls: Iterable[tuple[Call, Result]], text: str, words: tuple[str, ...]) -> str:
         """The summary that a program asks for with such a request; ``words`` are the user's in it."""
+
+    @property
+    def stall_s(self) -> float:
+        """How long the last answer, a fault, stays silent."""
+
+    @property
+    def begun(self) -> Turn | None:
+        """What the last answer, a fault, broke off."""
 
     @property
     def crash_answered(self) -> bool:

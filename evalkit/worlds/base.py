@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -104,13 +104,18 @@ class World(ABC):
         """Whether no invariant of the world is broken."""
         return not self.done & self.forbidden
 
+    def standing(self) -> tuple[int, bool]:
+        """How far the work has come, and the oracle: a new maximum of the first is progress."""
+        settled = self.settled()
+        return settled.bit_count(), settled == self.all and self.intact()
+
     def holds(self) -> bool:
         """The oracle."""
-        return self.settled() == self.all and self.intact()
+        return self.standing()[1]
 
     def progress(self) -> int:
-        """How far the work has come: a new maximum of this is progress."""
-        return self.settled().bit_count()
+        """How far the work has come."""
+        return self.standing()[0]
 
     def check(self, level: Checks) -> Verdict:
         """The acceptance checks that a strategy may run; ``weak`` sees some items and no invariant."""
@@ -141,12 +146,15 @@ class World(ABC):
     def perform(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         """Run a tool and journal its effect."""
         outcome = self.call(tool, arguments)
-        if outcome.action is not None:
-            count = self.effects[outcome.action] = self.effects.get(outcome.action, 0) + 1
+        action = outcome.action
+        if action is not None:
+            before = self.effects.get(action, 0)
+            self.effects[action] = before + 1
             # Only an action that was had before can leave all as it was.
-            stands = self.key() if count > 1 else None
-            self.changes += stands is None or stands != self._stood
-            self._stood = stands
+            stands = self.key() if before else None
+            if stands is None or stands != self._stood:
+                self.changes += 1
+                self._stood = stands
         return outcome
 
     def once_only(self, tool: Tool) -> bool:
@@ -214,6 +222,18 @@ class World(ABC):
     @abstractmethod
     def fork(self) -> World:
         """An independent copy."""
+
+    def twin(self) -> Self:
+        """A new object with the same values and a journal of its own, for :meth:`fork`.
+
+        They are set one by one: of a ``__dict__`` that is taken over whole the interpreter keeps no places,
+        so that each look at it in each turn would be a search.
+        """
+        copy = object.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(copy, name, value)
+        copy.effects = dict(self.effects)
+        return copy
 
     def close(self) -> None:  # noqa: B027 - most worlds hold nothing
         """Give back what the world holds."""

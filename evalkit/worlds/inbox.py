@@ -159,9 +159,7 @@ class InboxWorld(World):
         return labels, sent, self.skipped, self.approved
 
     def fork(self) -> InboxWorld:
-        copy = object.__new__(InboxWorld)
-        copy.__dict__.update(self.__dict__)
-        copy.effects = dict(self.effects)
+        copy = self.twin()
         copy._base = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         copy._base.deserialize(self._base.serialize())
         return copy

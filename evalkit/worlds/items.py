@@ -70,7 +70,4 @@ class ItemsWorld(World):
         return self.done, self.skipped, self.approved
 
     def fork(self) -> ItemsWorld:
-        copy = object.__new__(ItemsWorld)
-        copy.__dict__.update(self.__dict__)
-        copy.effects = dict(self.effects)
-        return copy
+        return self.twin()

@@ -115,9 +115,7 @@ class LedgerWorld(World):
         return tuple(self._base.execute(query)), self.skipped, self.approved
 
     def fork(self) -> LedgerWorld:
-        copy = object.__new__(LedgerWorld)
-        copy.__dict__.update(self.__dict__)
-        copy.effects = dict(self.effects)
+        copy = self.twin()
         copy._base = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         copy._base.deserialize(self._base.serialize())
         return copy

@@ -84,10 +84,11 @@ class RepoWorld(FolderWorld):
     def intact(self) -> bool:
         return super().intact() and self.committed()
 
-    def progress(self) -> int:
-        """The named tests that are green, then the commit of them all."""
+    def standing(self) -> tuple[int, bool]:
+        """The named tests that are green, then the commit of them all; and the oracle."""
         settled = self.settled()
-        return settled.bit_count() + (settled == self.all and self.committed())
+        whole = settled == self.all and self.committed()
+        return settled.bit_count() + whole, whole and super().intact()
 
     def check(self, level: Checks) -> Verdict:
         verdict = super().check(level)
