@@ -9,6 +9,9 @@ import os
 
 from hypothesis import Phase, settings
 
+# What a command does is what is tested, and not what one did in an earlier run.
+os.environ.setdefault("EVALKIT_KEPT_COMMANDS", "off")
+
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 #: Where it is enough to know that there is one.

@@ -16,11 +16,10 @@ from pathlib import Path
 
 import msgspec
 
+from evalkit.containment.cache import CACHE, cache_base
 from evalkit.containment.folders import held
 from evalkit.harnesses.manifest import Harness, ManifestError
 
-#: Names the cache folder; without it the user's cache folder is taken.
-CACHE = "EVALKIT_CACHE"
 _READY = "evalkit-ready.json"
 #: What set-up takes over of the user's environment: the way to programs, registries and their certificates.
 _REACH = (
@@ -50,14 +49,10 @@ class Environment(msgspec.Struct, frozen=True):
 
 def cache_folder() -> Path:
     """Where environments are kept."""
-    named = os.environ.get(CACHE)
-    if named:
-        return Path(named).expanduser().resolve() / "harnesses"
-    try:
-        base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    except RuntimeError:
-        raise ManifestError(f"no home folder is known: name a folder for environments in {CACHE}") from None
-    return Path(base) / "evalkit" / "harnesses"
+    base = cache_base()
+    if base is None:
+        raise ManifestError(f"no home folder is known: name a folder for environments in {CACHE}")
+    return base / "harnesses"
 
 
 def find_program(name: str) -> str | None:

@@ -11,10 +11,20 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalkit.core.tasks import Tool
+from evalkit.worlds import kept
 from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec, action_of
 from evalkit.worlds.bytecode import for_command
 from evalkit.worlds.isolation import Bounds, leaves_folder, run_isolated
-from evalkit.worlds.tree import PathRefused, Tree, TreeTooLarge, place, read_tree, tree_of
+from evalkit.worlds.tree import (
+    Kind,
+    PathRefused,
+    Tree,
+    TreeTooLarge,
+    make_entry,
+    place,
+    read_tree,
+    tree_of,
+)
 from evalkit.worlds.workshop import workshop
 
 Options = TypeVar("Options", bound=msgspec.Struct)
@@ -40,8 +50,34 @@ class After(msgspec.Struct, frozen=True, gc=False):
 def run_on(tree: Tree, command: str, bounds: Bounds) -> After:
     """Run a command in a folder of this content.
 
-    A command is taken to depend on the folder alone, so in one process it runs once for each content.
+    A command is taken to depend on the folder alone, so it runs once for each content.
     """
+    about = ("run", tree.digest, command, bounds)
+    known = kept.get(about, _Kept)
+    if known is not None:
+        left = known.tree()
+        return After(tree if left == tree else left, known.status, known.output)
+    after = _run_on(tree, command, bounds)
+    # One that ran out of time, or was killed, might not be another time.
+    if after.status is not None and after.status < 128:
+        files = {path: (entry.kind, entry.data) for path, entry in after.tree.entries.items()}
+        kept.put(about, _Kept(files, after.status, after.output))
+    return after
+
+
+class _Kept(msgspec.Struct, frozen=True, array_like=True):
+    """What a command left, as it is kept: the files by path, its status, what it printed."""
+
+    files: dict[str, tuple[Kind, bytes]]
+    status: int
+    output: str
+
+    def tree(self) -> Tree:
+        """The folder."""
+        return Tree({path: make_entry(path, data, kind) for path, (kind, data) in self.files.items()})
+
+
+def _run_on(tree: Tree, command: str, bounds: Bounds) -> After:
     with workshop() as (folder, scratch):
         tree.write_to(folder)
         finished = run_isolated(command, folder, scratch, bounds, *for_command(command))
@@ -213,7 +249,4 @@ class FolderWorld(World):
         return self.tree.digest, self.skipped, self.approved, ran
 
     def fork(self) -> FolderWorld:
-        copy: FolderWorld = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        copy.effects = dict(self.effects)
-        return copy
+        return self.twin()

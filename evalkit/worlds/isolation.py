@@ -75,7 +75,7 @@ def _search_path() -> str:
 
 
 @lru_cache(maxsize=1)
-def _readable() -> tuple[str, ...]:
+def readable() -> tuple[str, ...]:
     """The folders that a command may read: the system's programs, and this Python with its packages."""
     git = shutil.which("git")
     places = (sys.prefix, sys.base_prefix, *([os.path.dirname(os.path.realpath(git))] if git else []))
@@ -141,7 +141,7 @@ def run_isolated(
             ),
             watched=(folder, scratch),
             network=False,
-            roots=Roots((*_readable(), *seen), (str(folder.parent),)),
+            roots=Roots((*readable(), *seen), (str(folder.parent),)),
             mark=f"{MARK}={folder.parent}",
             stdout=sink,
             stderr=subprocess.STDOUT,

@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from evalkit.containment.files import NoPlainFile, read_plain
+from evalkit.worlds import kept
 from evalkit.worlds.bytecode import for_command
 from evalkit.worlds.isolation import Bounds, run_isolated
 from evalkit.worlds.tree import PathRefused, Tree, place
@@ -28,12 +29,24 @@ def green_tests(work: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) 
     """The names of the tests that pass in a real run of these test files on this content.
 
     ``tests`` are paths with the texts that they have in the run, whatever the content says of them.
-    A parametrised test is green when all of its cases are. In one process each content is run once.
+    A parametrised test is green when all of its cases are. Each content is run once.
     """
     try:
         tree = work.with_texts(tests)
     except PathRefused:
         return frozenset()
+    about = ("green", tree.digest, tuple(path for path, _ in tests), bounds)
+    known = kept.get(about, frozenset[str])
+    if known is not None:
+        return known
+    green, whole = _run(tree, tests, bounds)
+    if whole:
+        kept.put(about, green)
+    return green
+
+
+def _run(tree: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) -> tuple[frozenset[str], bool]:
+    """The green tests of a run, and whether it came to its own end."""
     with workshop() as (folder, scratch):
         tree.write_to(folder)
         report = scratch / "report.xml"
@@ -45,17 +58,18 @@ def green_tests(work: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) 
                 *(path for path, _ in tests),
             ]
         )
-        run_isolated(command, folder, scratch, bounds, *for_command(command))
+        status = run_isolated(command, folder, scratch, bounds, *for_command(command)).status
+        whole = status is not None and status < 128
         try:
             cases = list(ElementTree.fromstring(read_plain(report, _LARGEST) or b"").iter("testcase"))
         except (NoPlainFile, ElementTree.ParseError):
-            return frozenset()
+            return frozenset(), whole
     passed: dict[str, bool] = {}
     for case in cases:
         name = case.get("name", "").partition("[")[0]
         clean = not any(child.tag in ("failure", "error", "skipped") for child in case)
         passed[name] = passed.get(name, True) and clean
-    return frozenset(name for name, green in passed.items() if green)
+    return frozenset(name for name, green in passed.items() if green), whole
 
 
 class PytestEvidence:
