@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -15,6 +15,7 @@ from evalkit.cli.interrupts import exit_code
 from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
+from evalkit.core.tasks import Checks
 from evalkit.harnesses.find import find_harness
 from evalkit.models.spending import LimitReached
 from evalkit.runs.again import WHICH, Which
@@ -48,6 +49,9 @@ from evalkit.wire.answers import TITLES
     multiple=True,
     help="A harness: worker[:STRATEGY], shipped name, folder with harness.toml, program or module:function. "
     "Repeatable.",
+)
+@click.option(
+    "--checks", type=click.Choice(get_args(Checks)), help="Only scenarios with such acceptance checks."
 )
 @click.option("--seeds", default=1, show_default=True, help="Seeds of scenarios that have choices.")
 @click.option(
@@ -120,6 +124,7 @@ def command(
     strategies: tuple[str, ...],
     every: bool,
     harnesses: tuple[str, ...],
+    checks: str | None,
     seeds: int,
     sweep: bool,
     baseline: str | None,
@@ -149,7 +154,7 @@ def command(
             check_resumed(click.get_current_context())
             plan, store = _resumed(resume, quiet=as_json)
         elif again is not None:
-            if suites or strategies or every or harnesses or sweep or baseline:
+            if suites or strategies or every or harnesses or checks or sweep or baseline:
                 raise UsageProblem(
                     "--again takes a run as it was planned: no suite and no strategy",
                     hint=f"evalkit run --again {again[0]} {shlex.quote(again[1])}",
@@ -173,7 +178,7 @@ def command(
             if sweep:
                 names = with_sweeps({name: find_strategy(name) for name in names})
             set_up_all(tuple(name for name in harnesses if not is_worker(name)))
-            scenarios = scenarios if scenarios is not None else load_suites(suites)
+            scenarios = _with_checks(scenarios if scenarios is not None else load_suites(suites), checks)
             plan = _planned(scenarios, names, seeds, baseline, kept_medium(medium), harnesses, fresh=fresh)
             notes += _heard(plan)
             note_recording(medium, tuple(plan.scenarios), tuple(plan.recipe.strategies), seeds)
@@ -206,6 +211,17 @@ def command(
         except KeyboardInterrupt as error:
             click.echo(f"\ninterrupted; {go_on}", err=True)
             raise click.exceptions.Exit(exit_code(error)) from None
+
+
+def _with_checks(scenarios: list[Scenario], checks: str | None) -> list[Scenario]:
+    """The scenarios with such checks. UsageProblem where there are none."""
+    if checks is None:
+        return scenarios
+    found = [scenario for scenario in scenarios if scenario.task.checks == checks]
+    if not found:
+        have = ", ".join(sorted({scenario.task.checks for scenario in scenarios}))
+        raise UsageProblem(f"--checks {checks}: no scenario here has such checks; they have: {have}")
+    return found
 
 
 def _stamp() -> str:

@@ -26,7 +26,7 @@ from evalkit.stats.ranking import UNSURE, standing
 from evalkit.strategies.presets import PRESETS
 
 #: What a harness can do, in the words of the one sentence.
-_SITUATIONS = {"full": "run full checks", "weak": "run some", "none": "run none"}
+_SITUATIONS = {"full": "run full checks", "weak": "run some checks", "none": "run no checks"}
 _SHORT = {"weak": "Some", "none": "None"}
 _PLACES = {1: "first", 2: "second"}
 #: The level at which two are said to differ.

@@ -8,7 +8,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evalkit.reports.answer import answer, facts, prevents, show_command
-from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, count, label, levels, number, percent
+from evalkit.reports.figures import (
+    LEVEL_MEANINGS,
+    LEVELS,
+    RATE_NAMES,
+    Row,
+    at_level,
+    count,
+    label,
+    levels,
+    number,
+    percent,
+)
 from evalkit.reports.spending import spending_lines
 
 #: Columns of rates: (rate, its head in two lines).
@@ -87,7 +98,7 @@ def _print_level(console: Any, summary: Row, level: str) -> None:
     rows = at_level(summary, level)
     wide = console.width >= _NARROW
     scenarios = max(row["scenarios"] for row in rows)
-    title = f"{LEVELS[level]}, {scenarios} scenarios"
+    title = f"{LEVELS[level]}, {scenarios} scenario{'s'[: scenarios != 1]}: {LEVEL_MEANINGS[level]}"
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=title, title_justify="left"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import resource
 import subprocess
@@ -42,6 +43,19 @@ def test_the_examples_run(here: Path) -> None:
     assert {"count": 0, "base": 0, "rate": None, "low": None, "high": None}.items() <= unclosed.items()
     kinds = {(row["family"], row["checks"]) for row in summary["rows"]}
     assert kinds == {("all", "all"), ("partial_completion", "all"), ("all", "full")}
+
+
+def test_one_level_of_checks_alone(here: Path) -> None:
+    suite = ("finish_batch", "-s", "silence", "-s", "gate", "--no-charts")
+    result = call("run", *suite, "--checks", "none", "--out", "r")
+    assert result.exit_code == 0
+    assert "Your harness can run no checks: take gate." in result.output
+    assert "No checks, 3 scenarios: nothing mechanical to ask" in result.output
+    with (here / "r" / "episodes.csv").open(newline="") as file:
+        assert {row["checks"] for row in csv.DictReader(file)} == {"none"}
+    refused = call("run", EXAMPLE, "--checks", "weak")
+    assert refused.exit_code == 2
+    assert "--checks weak: no scenario here has such checks; they have: full" in refused.output
 
 
 def test_json_is_all_there_is_on_stdout(here: Path) -> None:
