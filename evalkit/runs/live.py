@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
@@ -45,6 +47,19 @@ Row: TypeAlias = tuple[Any, ...]
 TIMEOUT = 600.0
 #: Seconds that episodes get to end when a run is interrupted.
 GRACE = 1.0
+
+
+def proxy_for(url: str) -> str | None:
+    """The proxy that the environment names for an address (``HTTPS_PROXY``, ``NO_PROXY`` and the like).
+
+    What runs on this machine needs none.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if host in ("localhost", "127.0.0.1", "::1") or proxy_bypass(host):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 class Session:
@@ -94,7 +109,8 @@ class Session:
 
         made = getattr(self._own, "transport", None)
         if made is None:
-            made = self._own.transport = httpx2.AsyncHTTPTransport(verify=self._trust)
+            made = httpx2.AsyncHTTPTransport(verify=self._trust, proxy=proxy_for(self.url))
+            self._own.transport = made
             self._transports.append(made)
         return made
 

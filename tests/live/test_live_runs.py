@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from evalkit.cli import main
+from evalkit.runs.live import proxy_for
 from tests.helpers import document
 from tests.live.provider import Instead, Provider
 
@@ -116,6 +117,22 @@ def test_a_limit_in_dollars_knows_cached_and_thinking_tokens_and_the_fallback() 
         assert result.exit_code == 0, result.output
     assert summary()["spending"]["usd"] == pytest.approx((1000 * 3 + 100_000 * 0.3 + 100 * 15) / 1e6)
     assert summary()["spending"]["tokens"]["cache_read"] == 100_000
+
+
+def test_a_proxy_of_the_environment_is_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Provider() as provider:
+        monkeypatch.setenv("HTTP_PROXY", provider.url)
+        monkeypatch.setenv("http_proxy", provider.url)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        assert proxy_for("http://model.invalid:1") == provider.url
+        result = run("http://model.invalid:1", "--max-tokens", "1000000")
+        assert result.exit_code == 0, result.output
+        assert summary()["spending"]["answered"] == provider.asked > 0
+        assert proxy_for("http://127.0.0.1:1") is None
+        monkeypatch.setenv("NO_PROXY", "model.invalid")
+        monkeypatch.setenv("no_proxy", "model.invalid")
+        assert proxy_for("http://model.invalid:1") is None
 
 
 def test_an_unknown_model_names_the_price_file(tmp_path: Path) -> None:
