@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations verify league lint types bench cassettes release-check lock clean recordings
+.PHONY: figures oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations verify league lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -127,12 +127,16 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
-# Against three frameworks in environments of their own (.cache/peers), and a run of a million episodes: half
-# an hour. Writes reports/bench/.
+# The found inputs (EVALKIT_SHARED), one truth over the wire, and cells and speed beside a commit (EVALKIT_BEFORE).
+figures: setup
+	$(BIN)/python -m tests.figures
+
 # What is read right, claims, incidents, what catches them, speed. With EVALKIT_SHARED on real recordings too.
 recordings: setup
 	$(BIN)/python -m tests.transcripts
 
+# Against three frameworks in environments of their own (.cache/peers), and a run of a million episodes: half
+# an hour. Writes reports/bench/.
 bench: setup
 	$(BIN)/python -m tests.bench
 
