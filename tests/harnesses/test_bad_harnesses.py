@@ -28,7 +28,7 @@ def test_a_loop_by_hand_ends_done_and_is_scored(tmp_path: Path) -> None:
     assert (episode.outcome, episode.native, episode.turns) == ("done/reachable", "exit:0", 3)
     assert episode.premature_stop
     assert episode.silent
-    assert episode.causes == ("say (claim partial), turn 6",)
+    assert episode.causes == ("say (claim partial), turn 3",)
     assert [step.action for step in kept.exchanges] == ["went on", "went on", "ended"]
     assert kept.exchanges[1].results == [{"text": "parcel-a: done", "error": False}]
 
