@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -208,6 +209,7 @@ def _events(items: tuple[str, ...]) -> st.SearchStrategy[Document]:
     )
 
 
+@lru_cache(maxsize=16)
 def moves(
     kind: str, items: tuple[str, ...] = ITEMS, *, events: bool = False
 ) -> st.SearchStrategy[list[Document]]:

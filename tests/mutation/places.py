@@ -1,0 +1,91 @@
+"""What is broken, and which quick tests look after it when the scenarios see nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_LOOP = ("tests/harnesses/test_loop.py", "tests/harnesses/test_policies.py")
+_EVENTS = ("tests/harnesses/test_events.py",)
+#: With programs that are killed, asked and compacted: slower, so they come last.
+_WHOLE_LIFE = (
+    "tests/harnesses/test_approvals.py",
+    "tests/harnesses/test_compaction.py",
+    "tests/harnesses/test_whole_life.py",
+)
+_SCRIPT = ("tests/scenarios/test_player.py", "tests/scenarios/test_language.py")
+_SCORES = (
+    "tests/scoring/test_flags.py",
+    "tests/scoring/test_odd_cases.py",
+    "tests/scoring/test_signals.py",
+    "tests/scoring/test_figures.py",
+)
+@dataclass(frozen=True, order=True)
+class Place:
+    """Modules of one kind. ``plays`` says that the library's episodes pass through them."""
+
+    name: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+    plays: bool = True
+
+
+def _statistics(module: str, *tests: str) -> Place:
+    files = tuple(f"tests/stats/{test}.py".replace("stats/../", "") for test in tests)
+    return Place("statistics", (f"evalkit.stats.{module}",), files, plays=False)
+
+
+PLACES = (
+    Place("player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS)),
+    Place("stage", ("evalkit.models.scripted",), (*_EVENTS, *_SCORES, *_WHOLE_LIFE)),
+    Place(
+        "truth",
+        (
+            "evalkit.worlds.base",
+            "evalkit.worlds.items",
+            "evalkit.worlds.inbox",
+            "evalkit.worlds.ledger",
+            "evalkit.worlds.file_checks",
+        ),
+        (
+            "tests/worlds/test_items.py",
+            "tests/worlds/test_ledger.py",
+            "tests/worlds/test_inbox.py",
+            "tests/worlds/test_file_checks.py",
+            "tests/worlds/test_contract.py",
+        ),
+    ),
+    Place("observer", ("evalkit.core.traces",), (*_SCORES, *_LOOP)),
+    Place(
+        "scoring",
+        (
+            "evalkit.scoring.arena",
+            "evalkit.scoring.check",
+            "evalkit.scoring.episode",
+            "evalkit.scoring.figures",
+            "evalkit.scoring.ideal",
+            "evalkit.scoring.reasons",
+            "evalkit.scoring.told",
+            "evalkit.scoring.twins",
+        ),
+        (
+            "tests/scoring/test_ideal.py",
+            *_SCORES,
+            "tests/scoring/test_check.py",
+        ),
+    ),
+    Place("scoring", ("evalkit.scoring.chances",), ("tests/scoring/test_chances.py",)),
+    _statistics("intervals", "test_intervals", "test_distributions"),
+    _statistics("distributions", "test_distributions"),
+    _statistics("pass_k", "test_pass_k"),
+    _statistics("pilot", "test_power"),
+    _statistics("power", "test_power"),
+    _statistics("signflip", "test_signflip"),
+    _statistics("turns", "test_turns", "test_summary"),
+    *(_statistics(name, "test_summary", "test_pass_k") for name in ("causes", "records", "summary", "tally", "twins")),
+    *(
+        _statistics(name, "../reports/test_compare", "../reports/test_gate", "test_signflip")
+        for name in ("compare", "ranking", "versus")
+    ),
+    Place("gate", ("evalkit.reports.gate",), ("tests/reports/test_gate.py",), plays=False),
+    Place("loop", ("evalkit.harnesses.loop", "evalkit.harnesses.driver"), (*_LOOP, *_EVENTS)),
+)

@@ -1,0 +1,170 @@
+"""The runner of mutants itself: what it breaks, in what it notices that, and that nothing of it stays."""
+
+from __future__ import annotations
+
+import ast
+from types import ModuleType
+
+import pytest
+
+from evalkit.core import traces
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring import arena
+from tests.helpers import scenario
+from tests.mutation.equivalent import EQUIVALENT
+from tests.mutation.outside import scenarios
+from tests.mutation.places import PLACES
+from tests.mutation.planted import planted
+from tests.mutation.rules import changes
+from tests.mutation.swap import Unchanged, put_in
+from tests.mutation.trial import ROOT, Mutant, Reference, every_mutant, in_child, sample, tried
+
+SOURCE = '''
+"""Words."""
+MOST = 3
+
+
+def first(numbers: list[int] = []) -> int:
+    """Words."""
+    for number in numbers:
+        if number < 2 and not number == 1:
+            continue
+        return max(number, 7)
+    raise ValueError("none" if not numbers else "small")
+'''
+
+
+def rules(source: str) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for change in changes(ast.parse(source)):
+        found.setdefault(change.rule, []).append((change.before, change.after))
+    return found
+
+
+def test_each_rule_breaks_what_it_names_and_nothing_in_words() -> None:
+    found = rules(SOURCE)
+    assert ("number < 2", "number <= 2") in found["comparison"]
+    assert ("number < 2", "number >= 2") in found["comparison"]
+    assert found["and/or"] == [("number < 2 and (not number == 1)", "number < 2 or not number == 1")]
+    assert ("number < 2 and (not number == 1)", "not number == 1") in found["operand dropped"]
+    assert found["not dropped"] == [("not number == 1", "number == 1")]
+    assert ("2", "3") in found["constant"]
+    assert ("7", "6") in found["constant"]
+    assert found["statement dropped"] == [("continue", "pass")]
+    assert found["return of nothing"] == [("return max(number, 7)", "return None")]
+    assert found["max for min"] == [("max(number, 7)", "min(number, 7)")]
+    assert found["an argument of max alone"] == [("max(number, 7)", "number"), ("max(number, 7)", "7")]
+    assert found["branch dropped"][0][1] == "pass"
+    assert found["branch always"][0][1] == "continue"
+    assert found["named number"] == [("MOST = 3", "MOST = 4"), ("MOST = 3", "MOST = 2")]
+    assert not any("none" in before for each in found.values() for before, _ in each if "if" not in before)
+
+
+def made(source: str) -> ModuleType:
+    module = ModuleType("evalkit.made_for_a_test")
+    exec(compile(source, "made", "exec"), module.__dict__)
+    module.__file__ = "made"
+    return module
+
+
+def test_who_has_imported_a_function_calls_the_changed_one() -> None:
+    module = made(SOURCE)
+    imported = module.first
+    assert imported([1]) == 7
+    put_in(module, ast.parse(SOURCE.replace("return max(number, 7)", "return max(number, 8)")))
+    assert imported([1]) == 8
+
+
+def test_what_reaches_nothing_is_no_mutant() -> None:
+    with pytest.raises(Unchanged):
+        put_in(made(SOURCE), ast.parse(SOURCE))
+
+
+@pytest.fixture(scope="module")
+def every() -> list[Mutant]:
+    return every_mutant(PLACES)
+
+
+def test_there_are_mutants_of_every_place(every: list[Mutant]) -> None:
+    assert len(every) > 5_000
+    assert {each.place.name for each in every} == {place.name for place in PLACES}
+
+
+def test_a_sample_is_the_same_each_time() -> None:
+    gate = [place for place in PLACES if place.name == "gate"]
+    drawn = [each.told for each in sample(gate, 50, 22)]
+    assert drawn == [each.told for each in sample(gate, 50, 22)]
+    assert drawn != [each.told for each in sample(gate, 50, 23)]
+
+
+def test_the_tests_of_each_place_are_there() -> None:
+    assert [test for place in PLACES for test in place.tests if not (ROOT / test).is_file()] == []
+
+
+def test_what_is_argued_stands_in_the_code_still(every: list[Mutant]) -> None:
+    known = {each.key for each in every}
+    assert [key for key in EQUIVALENT if key not in known] == []
+    assert all(len(reason) > 20 for reason in EQUIVALENT.values())
+
+
+PAUSES = [{"call": "list_items"}, {"pause": {}}, {"work": "rest"}, {"say": "Done.", "claim": "done"}]
+
+
+@pytest.fixture(scope="module")
+def reference() -> Reference:
+    """One short scenario, played as it is."""
+    short: Scenario = scenario(PAUSES)
+    return Reference([short], lambda _: ("gate",))
+
+
+def mutant(module: str, before: str, after: str) -> Mutant:
+    (place,) = (place for place in PLACES if module in place.modules)
+    source = (ROOT / module.replace(".", "/")).with_suffix(".py").read_text()
+    assert source.count(before) == 1
+    return Mutant(place, module, ast.parse(source.replace(before, after)), None, "made for a test")
+
+
+def test_a_scenario_notices_and_the_parent_stays_as_it_is(reference: Reference) -> None:
+    broken = mutant("evalkit.core.traces", "self.turns += 1", "self.turns += 2")
+    before = traces.Trace.delivered.__code__
+    outcome = tried(broken, reference, tests=False)
+    assert (outcome.found, outcome.by) == ("scenarios", "a-scenario")
+    assert traces.Trace.delivered.__code__ is before
+    assert reference.difference() == ""
+
+
+def test_what_changes_nothing_survives(reference: Reference) -> None:
+    same = mutant("evalkit.core.traces", "self.turns += 1", "self.turns += 2 - 1 * 1 if True else 0")
+    assert tried(same, reference, tests=False).found in ("survived", "no mutant")
+    unseen = mutant("evalkit.scoring.arena", "max(thresholds.TURN_CAP, 2", "max(thresholds.TURN_CAP + 1 - 1, 2")
+    assert tried(unseen, reference, tests=False).found == "survived"
+
+
+def test_an_endless_loop_is_noticed(reference: Reference, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutation.trial.SCENARIO_SECONDS", 0.2)
+    endless = mutant("evalkit.scoring.arena", "return self._world.fork()", "exec('while True: pass')")
+    outcome = tried(endless, reference, tests=False)
+    assert outcome.found == "scenarios"
+    assert "endless" in outcome.by
+
+
+def test_what_kills_its_process_is_noticed(reference: Reference) -> None:
+    deadly = mutant("evalkit.scoring.arena", "return self._world.fork()", "__import__('os')._exit(3)")
+    assert tried(deadly, reference, tests=False).found == "scenarios"
+    assert arena.Arena.world.__code__.co_names
+
+
+def test_what_a_child_says_is_heard() -> None:
+    assert in_child(lambda say: (say("one"), say("two\nlines"))[0]) == ["one", "two lines"]
+
+
+def test_the_five_that_once_passed_are_still_to_be_made() -> None:
+    assert len(planted()) == 5
+
+
+def test_scenarios_from_outside_are_random_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutation.outside._BATCH", 6)
+    drawn = [each.moves for each in scenarios(8)]
+    assert len(drawn) == 8
+    assert drawn == [each.moves for each in scenarios(8)]
+    assert any(first != other for first, other in zip(drawn, drawn[1:], strict=False))
