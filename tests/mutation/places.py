@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 _LOOP = ("tests/harnesses/test_loop.py", "tests/harnesses/test_policies.py")
 _EVENTS = ("tests/harnesses/test_events.py",)
-#: With programs that are killed, asked and compacted: slower, so they come last.
-_WHOLE_LIFE = (
+#: With programs of their own: slower, so they come last.
+_PROGRAMS = (
     "tests/harnesses/test_approvals.py",
     "tests/harnesses/test_compaction.py",
-    "tests/harnesses/test_whole_life.py",
 )
 _SCRIPT = ("tests/scenarios/test_player.py", "tests/scenarios/test_language.py")
 _SCORES = (
@@ -36,7 +35,7 @@ def _statistics(module: str, *tests: str) -> Place:
 
 PLACES = (
     Place("player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS)),
-    Place("stage", ("evalkit.models.scripted",), (*_EVENTS, *_SCORES, *_WHOLE_LIFE)),
+    Place("stage", ("evalkit.models.scripted",), (*_EVENTS, *_SCORES, *_PROGRAMS)),
     Place(
         "truth",
         (
@@ -51,10 +50,9 @@ PLACES = (
             "tests/worlds/test_ledger.py",
             "tests/worlds/test_inbox.py",
             "tests/worlds/test_file_checks.py",
-            "tests/worlds/test_contract.py",
         ),
     ),
-    Place("observer", ("evalkit.core.traces",), (*_SCORES, *_LOOP)),
+    Place("observer", ("evalkit.core.traces",), ("tests/core/test_traces.py", *_SCORES, *_LOOP)),
     Place(
         "scoring",
         (
@@ -77,13 +75,14 @@ PLACES = (
     _statistics("intervals", "test_intervals", "test_distributions"),
     _statistics("distributions", "test_distributions"),
     _statistics("pass_k", "test_pass_k"),
-    _statistics("pilot", "test_power"),
     _statistics("power", "test_power"),
     _statistics("signflip", "test_signflip"),
-    _statistics("turns", "test_turns", "test_summary"),
-    *(_statistics(name, "test_summary", "test_pass_k") for name in ("causes", "records", "summary", "tally", "twins")),
     *(
-        _statistics(name, "../reports/test_compare", "../reports/test_gate", "test_signflip")
+        _statistics(name, "test_made_runs", "test_summary", "test_pass_k", "test_turns")
+        for name in ("causes", "pilot", "records", "summary", "tally", "turns", "twins")
+    ),
+    *(
+        _statistics(name, "test_made_runs", "../reports/test_compare", "../reports/test_gate")
         for name in ("compare", "ranking", "versus")
     ),
     Place("gate", ("evalkit.reports.gate",), ("tests/reports/test_gate.py",), plays=False),

@@ -37,6 +37,8 @@ QUICK = ("items", "ledger", "inbox")
 STRATEGIES = ("gate", "validated_finish", "keyword", "infinite_nudge")
 #: Seconds of processor time for one scenario, of which the slowest takes a twentieth; and for the tests.
 SCENARIO_SECONDS, TEST_SECONDS = 2.0, 40.0
+#: Seconds after which a child that only waits has hung.
+HUNG_SECONDS = 120
 #: Bytes that a mutant may take beyond what it began with.
 MEMORY = 1 << 30
 
@@ -211,6 +213,15 @@ def tested(tests: Iterable[str]) -> str:
     return first.name or (f"pytest ended with {code}" if code else "")
 
 
+def unsound(places: Iterable[Place]) -> list[str]:
+    """Tests that fail in a child in which nothing is broken: what they say of mutants is worth nothing."""
+    failed: list[str] = []
+    for tests in sorted({place.tests for place in places}):
+        said = in_child(lambda say, tests=tests: say(tested(tests) or "fine"))
+        failed += [line for line in said or [f"{tests[0]} ended its child"] if line != "fine"]
+    return failed
+
+
 def tried(mutant: Mutant, reference: Reference | None, tests: bool = True) -> Outcome:
     """What becomes of a mutant, in a child of its own under limits of time and memory."""
     start = time.monotonic()
@@ -277,3 +288,4 @@ def _limited() -> None:
     seconds = int(SCENARIO_SECONDS + TEST_SECONDS) * 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     signal.signal(signal.SIGPROF, _endless)
+    signal.alarm(HUNG_SECONDS)

@@ -37,6 +37,11 @@ class TestGoesOnWhileTheScriptComesNearerToItsEnd:
         inner = {"repeat": {"times": 9, "do": [READS, {"wait": {"item": "users", "polls": 3}}]}}
         assert ideal([LIST, {"repeat": {"times": 4, "do": [inner]}}, REST, DONE]).outcome == "done/complete"
 
+    def test_through_pauses_which_are_no_turns_of_its_patience(self) -> None:
+        # More than the turns in which nothing is settled that it waits for at most.
+        paused = [LIST, {"repeat": {"times": 205, "do": [{"pause": {}, "until": "resent"}]}}, REST, DONE]
+        assert ideal(paused).truth == "complete"
+
     def test_not_within_a_repeat_without_end(self) -> None:
         names = ["users", "orders", "invoices"]
         readings = [{"repeat": {"times": 9, "do": [{**READS, "with": {"item": name}}]}} for name in names]

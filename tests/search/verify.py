@@ -1,7 +1,8 @@
 """What is measured of proofs and of the search for counterexamples: ``make verify``.
 
 ``python -m tests.search.verify [PART…]`` prints the figures of the parts: ``agreement`` with a brute force,
-``proofs`` of ``gate`` with the larger alphabet, ``falsify`` over five seeds. Without a part it does all.
+``proofs`` of ``gate`` with the larger alphabet, ``falsify`` over five seeds, ``mutants`` of evalkit's own code.
+Without a part it does all.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from evalkit.search.ground import Setting
 from evalkit.search.prove import prove
 from evalkit.strategies.presets import PRESETS
+from tests.mutation.run import run as mutants
 from tests.search.brute import agrees, compare
 from tests.search.test_brute_force import CASES, DEPTH, LARGER, chosen
 from tests.search.test_falsify import CAREFUL, SEVERAL, answer, looked_at
@@ -86,7 +88,12 @@ def falsified() -> bool:
     return good
 
 
-PARTS: dict[str, Callable[[], bool]] = {"agreement": agreement, "proofs": proofs, "falsify": falsified}
+PARTS: dict[str, Callable[[], bool]] = {
+    "agreement": agreement,
+    "proofs": proofs,
+    "falsify": falsified,
+    "mutants": mutants,
+}
 
 
 def main(words: list[str]) -> int:
