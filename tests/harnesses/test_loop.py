@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, RunTools, Send, Verdict
-from evalkit.core.requests import Result
-from evalkit.core.tasks import FINISH_TOOL
+from evalkit.core.requests import Request, Result
+from evalkit.core.tasks import FINISH_TOOL, Offered
 from evalkit.core.turns import Block, Call, Finish, ServerCall, Text, Thinking, Turn, make_turn
+from evalkit.harnesses.driver import next_request
 from evalkit.harnesses.loop import Loop, State, limits_of, on_results, on_turn, start
 from evalkit.scenarios.scenario import make_task
+from evalkit.scoring.arena import Arena
 from evalkit.strategies import conditions as c
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.presets import PRESETS
@@ -348,3 +350,11 @@ def test_exhausted_or_clean_the_report_has_one_shape() -> None:
 def test_a_field_that_cannot_be_is_named(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Strategy(**{"done_when": c.silence(), **fields})
+
+
+def test_a_rejected_finish_is_answered_with_an_error_and_its_other_calls_as_they_ran() -> None:
+    made = Arena(scenario([{"finish": {"completed": "all"}}]), Offered(finish=True)).stage(0)
+    turn = made.ask(Request())
+    sent = next_request(Reject("Not accepted."), made, Request())
+    assert sent.echo is turn
+    assert [(answer.text, answer.error) for answer in sent.results] == [("Not accepted.", True)]

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 _LOOP = ("tests/harnesses/test_loop.py", "tests/harnesses/test_policies.py")
 _EVENTS = ("tests/harnesses/test_events.py",)
-#: With programs of their own: slower, so they come last.
-_PROGRAMS = (
-    "tests/harnesses/test_approvals.py",
-    "tests/harnesses/test_compaction.py",
+#: Killed, resumed, and asked over a wire from an earlier turn.
+_RESUMED = (
+    "tests/worker/test_scripted.py",
+    "tests/worker/test_crash_moments.py",
+    "tests/wire/test_conversation.py",
+    "tests/wire/test_going_back.py",
 )
 _SCRIPT = ("tests/scenarios/test_player.py", "tests/scenarios/test_language.py")
 _SCORES = (
@@ -34,8 +36,8 @@ def _statistics(module: str, *tests: str) -> Place:
 
 
 PLACES = (
-    Place("player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS)),
-    Place("stage", ("evalkit.models.scripted",), (*_EVENTS, *_SCORES, *_PROGRAMS)),
+    Place("player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS, *_RESUMED)),
+    Place("stage", ("evalkit.models.scripted",), (*_EVENTS, *_RESUMED, *_SCORES)),
     Place(
         "truth",
         (

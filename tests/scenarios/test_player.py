@@ -294,3 +294,8 @@ def test_a_ledgers_keys_are_fresh_each_time() -> None:
     episode = play(loaded, "silence")
     assert episode.outcome in ("done/stuck", "done/spoiled")
     assert episode.duplicate_effects == 0
+
+
+def test_a_turn_of_parts_has_the_label_of_the_part_that_has_one() -> None:
+    turn = Model([{"turn": [{"say": "Next."}, {"work": ["users"], "stop": "mystery"}]}]).first()
+    assert (turn.stop, turn.native) == ("unknown", "mystery")

@@ -134,6 +134,13 @@ class TestFaults:
         assert arena.accepts(0, "limit", "stuck", None, 0)
 
 
+def test_what_a_scenario_says_that_it_accepts_is_what_it_accepts() -> None:
+    arena = Arena(scenario([LIST, REST, DONE], accept=["limit/stuck", "done/complete"]), Offered())
+    assert arena.accepted(0, None, 0) == ("limit/stuck", "done/complete")
+    assert arena.accepts(0, "limit", "stuck", None, 0)
+    assert not arena.accepts(0, "escalated", "stuck", None, 0)
+
+
 class TestGivingUp:
     def test_on_what_could_be_reached_takes_as_many_nudges(self) -> None:
         shy = scenario([LIST, {"repeat": {"times": 5, "do": [{"say": "Shall I?"}]}}, REST, DONE])
