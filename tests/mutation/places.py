@@ -13,8 +13,9 @@ _RESUMED = (
     "tests/wire/test_conversation.py",
     "tests/wire/test_going_back.py",
 )
-_SCRIPT = ("tests/scenarios/test_player.py", "tests/scenarios/test_language.py")
+_SCRIPT = ("tests/scenarios/test_player.py", "tests/scoring/test_episode.py", "tests/scenarios/test_language.py")
 _SCORES = (
+    "tests/scoring/test_episode.py",
     "tests/scoring/test_flags.py",
     "tests/scoring/test_odd_cases.py",
     "tests/scoring/test_signals.py",

@@ -20,7 +20,7 @@ from evalkit.stats.summary import summarize
 from evalkit.stats.tally import make_tally
 from evalkit.stats.turns import turns_to_the_end
 from evalkit.stats.twins import twin_rows
-from evalkit.stats.versus import versus
+from evalkit.stats.versus import _first_apart, versus
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
 
@@ -196,6 +196,10 @@ class TestComparisons:
         cancelled = paired([Fraction(1), Fraction(-1)] * 20, [n // 2 for n in range(40)])
         assert (cancelled.p, cancelled.better, cancelled.worse) == (1.0, 20, 20)
 
+    def test_halves_count_as_better_and_worse(self) -> None:
+        found = paired([Fraction(1, 2)] * 15 + [Fraction(-1, 3)] * 5, range(20))
+        assert (found.better, found.worse) == (15, 5)
+
     def test_equal_ones_are_counted_as_tests_and_few_are_none(self) -> None:
         equal, few = paired([Fraction(0)] * 20, range(20)), paired([Fraction(1)], [0])
         assert (equal.p, few.p) == (None, None)
@@ -252,6 +256,11 @@ class TestRanking:
         assert [each["strategy"] for each in lead["tied"]] == ["b"]
         assert lead["next"]["strategy"] == "c"
 
+    def test_who_has_no_episode_has_no_rank(self, tmp_path: Path) -> None:
+        rows = summarize(grid(tmp_path, [[1, 1]], strategies=["a", "b"]))["rows"]
+        rows = [{**each, "episodes": 0} if each["strategy"] == "b" else each for each in rows]
+        assert [each["strategy"] for each in ranked(rows, "full")] == ["a"]
+
     def test_one_alone_is_beside_nobody(self, tmp_path: Path) -> None:
         (lead,) = self.lines(grid(tmp_path, [[1]] * 3, strategies=["a"]))
         assert (lead["next"], lead["scenarios"], lead["p"], lead["telling"]) == (None, 0, None, None)
@@ -260,3 +269,18 @@ class TestRanking:
         entries = [entry("x"), entry("y", checks="none")]
         found = self.lines(grid(tmp_path, [[1, 0], [0, 1]], strategies=["a", "b"], entries=entries))
         assert [each["checks"] for each in found] == ["full", "none"]
+
+
+def test_the_first_decision_that_the_other_did_not_make(tmp_path: Path) -> None:
+    def run(name: str, told: str) -> Store:
+        wrong = {**FALSE_DONE, "causes": told} if told else {}
+        return made_run(tmp_path / name, recipe([entry("x")], ["s"]), [row(0, 0, 0, **wrong)])
+
+    one, two, none = run("one", "say, turn 2"), run("two", "say, turn 2\npause, turn 4"), run("none", "")
+    (match,) = versus(two, none).matches
+    (flip,) = match.flips
+    assert "say, turn 2" in str(flip)
+    assert _first_apart("say, turn 2\npause, turn 4", "say, turn 2") == ("pause, turn 4", "")
+    assert _first_apart("say, turn 2", "say, turn 2\npause, turn 4") == ("", "pause, turn 4")
+    assert _first_apart("say", "say") == ("", "")
+    assert versus(one, one).matches[0].flips == ()
