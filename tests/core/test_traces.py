@@ -20,7 +20,9 @@ FINISHED = Result("f1", "Not accepted.", True)
 FINISH = make_turn((Call("f1", "finish_task", "{}"),), "tool_use")
 
 
-def heard(trace: Trace, turn: Turn, times: int = 1, *, settled: int = 0, held: bool = False, text: str | None = None) -> None:
+def heard(
+    trace: Trace, turn: Turn, times: int = 1, *, settled: int = 0, held: bool = False, text: str | None = None
+) -> None:
     """So many turns, each answered as a harness would: calls with their results, a pause with its echo."""
     for _ in range(times):
         results = (ANSWER,) if turn is WORK else ()

@@ -1,6 +1,7 @@
 """``make mutants``: breaks evalkit's own code by rule, and says what scenarios and tests notice.
 
-``python -m tests.mutation [--size N] [--seed N] [--outside N] [--place NAME]…``; exit code 1: too little is noticed.
+``python -m tests.mutation [--size N] [--seed N] [--outside N] [--place NAME]…``
+Exit code 1: too little is noticed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from tests.mutation.run import OUTSIDE, SEED, SIZE, run
 parser = argparse.ArgumentParser(prog="python -m tests.mutation")
 parser.add_argument("--size", type=int, default=SIZE, help="mutants that are made")
 parser.add_argument("--seed", type=int, default=SEED, help="which are drawn")
-parser.add_argument("--outside", type=int, default=OUTSIDE, help="random scenarios for those argued equivalent")
+parser.add_argument(
+    "--outside", type=int, default=OUTSIDE, help="random scenarios for those argued equivalent"
+)
 parser.add_argument("--place", action="append", choices=sorted({place.name for place in PLACES}))
 arguments = parser.parse_args()
 chosen = [place for place in PLACES if not arguments.place or place.name in arguments.place]

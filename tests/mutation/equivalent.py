@@ -9,8 +9,8 @@ from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("evalkit.stats.records._placed", "if seeds == list(range(len(seeds))): return marks", "pass"): (
-        "A shorter way: where the seeds are 0 to n - 1 in order, the loop below puts each mark at its own place "
-        "of a line of n, which is the line of marks again."
+        "A shorter way: where the seeds are 0 to n - 1 in order, the loop below puts each mark at its own "
+        "place of a line of n, which is the line of marks again."
     ),
     ("evalkit.scoring.twins.twin_problem", "return ''", "return None"): (
         "Its only caller asks whether there is a problem, and None is as little one as no words."

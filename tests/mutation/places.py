@@ -13,7 +13,11 @@ _RESUMED = (
     "tests/wire/test_conversation.py",
     "tests/wire/test_going_back.py",
 )
-_SCRIPT = ("tests/scenarios/test_player.py", "tests/scoring/test_episode.py", "tests/scenarios/test_language.py")
+_SCRIPT = (
+    "tests/scenarios/test_player.py",
+    "tests/scoring/test_episode.py",
+    "tests/scenarios/test_language.py",
+)
 _SCORES = (
     "tests/scoring/test_episode.py",
     "tests/scoring/test_flags.py",
@@ -21,6 +25,8 @@ _SCORES = (
     "tests/scoring/test_signals.py",
     "tests/scoring/test_figures.py",
 )
+
+
 @dataclass(frozen=True, order=True)
 class Place:
     """Modules of one kind. ``plays`` says that the library's episodes pass through them."""
@@ -37,7 +43,9 @@ def _statistics(module: str, *tests: str) -> Place:
 
 
 PLACES = (
-    Place("player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS, *_RESUMED)),
+    Place(
+        "player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS, *_RESUMED)
+    ),
     Place("stage", ("evalkit.models.scripted",), (*_EVENTS, *_RESUMED, *_SCORES)),
     Place(
         "truth",

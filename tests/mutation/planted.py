@@ -49,7 +49,9 @@ def planted() -> list[Mutant]:
     for name, module, before, after in _PLANTED:
         source = source_of(module)
         if source.count(before) != 1:
-            raise ValueError(f"{module} no longer has {before!r} once: the planted mutant {name!r} is to be rewritten")
+            raise ValueError(
+                f"{module} no longer has {before!r} once: the planted mutant {name!r} is to be rewritten"
+            )
         # Lines keep their numbers, by which functions are found.
         after += "\n" * (before.count("\n") - after.count("\n"))
         made.append(Mutant(places[module], module, ast.parse(source.replace(before, after)), None, name))

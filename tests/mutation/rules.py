@@ -1,4 +1,4 @@
-"""The rules by which evalkit's own code is broken: each gives, for a place in a module's tree, what stands there instead.
+"""The rules by which evalkit's own code is broken: what stands at a place of a module's tree instead.
 
 Nothing is broken in annotations, decorators, defaults and docstrings, in assertions and in the words of an
 error: they are read by people, or read once when a module is loaded.
@@ -147,9 +147,11 @@ def _of(node: ast.AST, parent: ast.AST, where: str, place: int | None, scope: st
 
 
 def _are_types(node: ast.AST, name: str) -> bool:
-    """Whether a field of a node has the types that a thing is asked for: another operator there only raises."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (
-        node.func.id == "isinstance" and name == "args"
+    """Whether a field has the types that a thing is asked for: another operator there only raises."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and (node.func.id == "isinstance" and name == "args")
     )
 
 
@@ -160,9 +162,13 @@ def _like(node: ast.AST, made: ast.AST) -> ast.AST:
 def _statement(node: ast.stmt) -> Iterator[tuple[str, ast.AST | list[ast.stmt]]]:
     nothing = [ast.copy_location(ast.Pass(), node)]
     match node:
-        case ast.Expr(value=ast.Call()) | ast.Continue() | ast.Break() | ast.Delete() | ast.Return(value=None):
+        case (
+            ast.Expr(value=ast.Call()) | ast.Continue() | ast.Break() | ast.Delete() | ast.Return(value=None)
+        ):
             yield "statement dropped", list(nothing)
-        case ast.Assign(targets=targets) if not any(isinstance(each, ast.Name | ast.Tuple) for each in targets):
+        case ast.Assign(targets=targets) if not any(
+            isinstance(each, ast.Name | ast.Tuple) for each in targets
+        ):
             yield "statement dropped", list(nothing)
         case ast.AugAssign(op=op):
             yield "statement dropped", list(nothing)

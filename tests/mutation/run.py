@@ -28,7 +28,7 @@ def run(
     outside: int = OUTSIDE,
     tell: Tell = print,
 ) -> bool:
-    """Whether enough of the sample, and all that once passed, is noticed. Tells of each mutant and a table."""
+    """Whether enough of the sample, and all that once passed, is noticed. Tells of each, and a table."""
     chosen = list(places)
     warm(chosen)
     if failing := unsound(chosen):
@@ -92,7 +92,10 @@ def _table(found: list[tuple[Mutant, Outcome]], same: set[tuple[str, str, str]],
     for mutant, outcome in found:
         if outcome.found == "survived":
             reason = EQUIVALENT[mutant.key] if mutant.key in same else ""
-            tell(f"{'equivalent' if reason else 'survived'}: {mutant.told}" + (f"\n    {reason}" if reason else ""))
+            tell(
+                f"{'equivalent' if reason else 'survived'}: {mutant.told}"
+                + (f"\n    {reason}" if reason else "")
+            )
     caught = every["scenarios"] + every["tests"]
     others = every["made"] - every["equivalent"]
     share = caught / others if others else 1.0
@@ -101,5 +104,8 @@ def _table(found: list[tuple[Mutant, Outcome]], same: set[tuple[str, str, str]],
 
 
 def _told(mine: list[Mutant], passed: list[str], tell: Tell) -> bool:
-    tell(f"{len(mine) - len(passed)} of {len(mine)} that once passed are noticed" + "".join(f"; not: {n}" for n in passed))
+    tell(
+        f"{len(mine) - len(passed)} of {len(mine)} that once passed are noticed"
+        + "".join(f"; not: {n}" for n in passed)
+    )
     return not passed

@@ -1,4 +1,4 @@
-"""One mutant, tried in a forked child: first the library's episodes, then the tests that look after its place."""
+"""One mutant, tried in a forked child: first the library's episodes, then the tests of its place."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class Outcome:
 def every_mutant(places: Iterable[Place]) -> list[Mutant]:
     """All mutants of some places, in the order of their modules."""
     made = []
-    for module, place in sorted((module, place) for place in places for module in place.modules):
+    for module, where in sorted((module, place) for place in places for module in place.modules):
         tree = ast.parse(source_of(module))
-        made += [Mutant(place, module, tree, change, change.rule) for change in changes(tree)]
+        made += [Mutant(where, module, tree, change, change.rule) for change in changes(tree)]
     return made
 
 
@@ -180,7 +180,18 @@ def warm(places: Iterable[Place]) -> None:
 
 
 def _pytest(arguments: list[str], plugins: Iterable[object] = ()) -> int:
-    options = ["-x", "-q", "--tb=no", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts="]
+    options = [
+        "-x",
+        "-q",
+        "--tb=no",
+        "--no-header",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-o",
+        "addopts=",
+    ]
     options += ["-m", "not slow and not harness and not gateway and not soak and not dask and not browser"]
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         return int(pytest.main([*options, f"--rootdir={ROOT}", *arguments], plugins=list(plugins)))

@@ -26,7 +26,14 @@ def test_what_a_users_code_raises_is_named_by_its_kind_and_noted_in_a_line() -> 
 
 @pytest.mark.parametrize(
     ("called", "had", "once", "duplicates"),
-    [(0, 1, False, 1), (1, 1, False, 0), (1, 3, False, 2), (3, 3, False, 0), (3, 3, True, 2), (0, 1, True, 0)],
+    [
+        (0, 1, False, 1),
+        (1, 1, False, 0),
+        (1, 3, False, 2),
+        (3, 3, False, 0),
+        (3, 3, True, 2),
+        (0, 1, True, 0),
+    ],
 )
 def test_duplicates_are_effects_beyond_the_calls(called: int, had: int, once: bool, duplicates: int) -> None:
     trace = Trace(Offered())
@@ -42,6 +49,10 @@ def test_duplicates_are_effects_beyond_the_calls(called: int, had: int, once: bo
 def test_only_a_finish_call_of_a_raw_turn_tells_what_was_done() -> None:
     reads = {"call": "read_item", "with": {"item": "users", "items_completed": ["users"]}}
     finish = {"call": "finish_task", "with": {"items_completed": ["users"]}}
-    for content, offered, told in (([reads], ALL, False), ([finish], ALL, True), ([finish], Offered(), False)):
+    for content, offered, told in (
+        ([reads], ALL, False),
+        ([finish], ALL, True),
+        ([finish], Offered(), False),
+    ):
         turn = Model([{"raw": {"content": content}}], offered).first()
         assert (turn.told is not None) == told

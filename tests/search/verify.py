@@ -1,8 +1,8 @@
 """What is measured of proofs and of the search for counterexamples: ``make verify``.
 
 ``python -m tests.search.verify [PART…]`` prints the figures of the parts: ``agreement`` with a brute force,
-``proofs`` of ``gate`` with the larger alphabet, ``falsify`` over five seeds, ``mutants`` of evalkit's own code.
-Without a part it does all.
+``proofs`` of ``gate`` with the larger alphabet, ``falsify`` over five seeds, ``mutants`` of evalkit's
+own code. Without a part it does all.
 """
 
 from __future__ import annotations

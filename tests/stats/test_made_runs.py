@@ -55,7 +55,9 @@ class TestTurns:
         ]
         store = made_run(tmp_path, recipe([entry(f"s{n}") for n in range(5)], ["a", "b"]), rows)
         first, second = turns_to_the_end(store)
-        assert {name: first[name] for name in ("strategy", "harness", "episodes", "never", "least", "most")} == {
+        assert {
+            name: first[name] for name in ("strategy", "harness", "episodes", "never", "least", "most")
+        } == {
             "strategy": "a",
             "harness": "loop",
             "episodes": 4,
@@ -118,7 +120,9 @@ class TestRecords:
         assert found["x"].count("undone") == 0
 
     def test_of_some_seeds(self) -> None:
-        many = Record(4, 2, {"done/complete": 4}, {"false_done": 2}, {"correct": "1010", "false_done": "0101"})
+        many = Record(
+            4, 2, {"done/complete": 4}, {"false_done": 2}, {"correct": "1010", "false_done": "0101"}
+        )
         few = Record(2, 1, {"done/complete": 2}, {}, {"correct": "01"})
         found = shared(many, few)
         assert found is not None
@@ -135,13 +139,27 @@ class TestRecords:
         assert contender_name("gate", "loop") == "gate"
         assert contender_name("", "other") == contender_name("other", "other") == "other"
         assert contender_name("gate", "other") == "other:gate"
-        rows = [row(0, 0, 0), row(1, 1, 0, **FALSE_DONE, why="false done"), row(2, 1, 0, 1, **FALSE_DONE, why="later")]
+        rows = [
+            row(0, 0, 0),
+            row(1, 1, 0, **FALSE_DONE, why="false done"),
+            row(2, 1, 0, 1, **FALSE_DONE, why="later"),
+        ]
         store = made_run(tmp_path, recipe([entry("x"), entry("y")], ["s"], seeds=2), rows)
         assert first_reasons(store) == {"s": {"y": "false done"}}
 
 
 class TestPilot:
-    RIGHT = [[1, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 1], [1, 0, 0], [1, 1, 1], [0, 1, 1], [1, 0, 1], *[[1, 1, 1]] * 2]
+    RIGHT = [
+        [1, 0, 1],
+        [0, 1, 1],
+        [1, 1, 1],
+        [0, 0, 1],
+        [1, 0, 0],
+        [1, 1, 1],
+        [0, 1, 1],
+        [1, 0, 1],
+        *[[1, 1, 1]] * 2,
+    ]
 
     def store(self, folder: Path, strategies: tuple[str, ...] = ("a", "b", "c"), **more: object) -> Store:
         lines = [line[: len(strategies)] for line in self.RIGHT]
@@ -177,12 +195,18 @@ class TestComparisons:
     def test_against_the_baseline_at_each_level(self, tmp_path: Path) -> None:
         entries = [entry(f"s{n}", checks="full" if n < 20 else "none") for n in range(40)]
         store = tallied(
-            grid(tmp_path, [[1, 0, 1]] * 20 + [[1, 1, 1]] * 20, strategies=["a", "b", "a@0.1"], entries=entries)
+            grid(
+                tmp_path, [[1, 0, 1]] * 20 + [[1, 1, 1]] * 20, strategies=["a", "b", "a@0.1"], entries=entries
+            )
         )
         found = {each["checks"]: each for each in paired_comparisons(store)}
         assert set(found) == {"all", "full", "none"}
         assert {each["strategy"] for each in found.values()} == {"b"}
-        assert (found["all"]["scenarios"], found["all"]["worse"], found["all"]["difference"]) == (40, 20, -0.5)
+        assert (found["all"]["scenarios"], found["all"]["worse"], found["all"]["difference"]) == (
+            40,
+            20,
+            -0.5,
+        )
         assert (found["full"]["difference"], found["full"]["p"]) == (-1.0, 2 / 2**20)
         assert (found["none"]["difference"], found["none"]["better"]) == (0.0, 0)
         assert rates_by_scenario(store, 1) == {n: Fraction(int(n >= 20)) for n in range(40)}
