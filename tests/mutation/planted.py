@@ -12,20 +12,20 @@ _PLANTED = (
     (
         "refusals are counted in all",
         "evalkit.harnesses.loop",
-        'refusals=state.refusals if kind == "refusal" else 0',
+        'refusals=state.refusals if protocol == "refusal" else 0',
         "refusals=state.refusals",
     ),
     (
         "a skip stands after its item was done",
         "evalkit.harnesses.loop",
-        "skips = tuple(name for name in skips if name not in done)",
+        "state = _replace(state, skips=tuple([name for name in state.skips if name not in done]))",
         "pass",
     ),
     (
         "progress does not reset the stretch of nudges",
         "evalkit.core.traces",
-        "            self._since_decision = None\n            self._nudges = 0\n",
-        "            self._since_decision = None\n",
+        "self._stretch = self._nudges = self._repeating = 0",
+        "self._stretch = self._repeating = 0",
     ),
     (
         "the ideal driver counts pauses",
