@@ -119,7 +119,7 @@ release-check: setup
 		(cd .cache/release && bin/python ../../tests/installed.py) && echo "$$python: $$file works" || exit 1; \
 	done; done
 
-# Breaks evalkit's own code by rule, 520 times, and says what scenarios and tests notice: about 4 core seconds each.
+# Breaks evalkit's own code by rule, 520 times, and says what scenarios and tests notice: about two core seconds each.
 # MUTANTS="--place gate --size 100": of one place, or fewer.
 mutants: setup
 	$(BIN)/python -m tests.mutation $(MUTANTS)
