@@ -28,39 +28,54 @@ class Capture:
         self._head = bytearray()
         self._tail = bytearray()
         self._stream = stream
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         with contextlib.suppress(OSError, ValueError):
-            while chunk := os.read(self._stream.fileno(), 1 << 16):
-                self.total += len(chunk)
-                free = KEPT // 2 - len(self._head)
-                self._head += chunk[:free] if free > 0 else b""
-                rest = chunk[free:] if free > 0 else chunk
-                self._tail = (self._tail + rest)[-KEPT // 2 :]
+            while True:
+                select.select([self._stream], [], [])
+                with self._lock:
+                    if not self._take():
+                        return
 
-    def text(self, since: int = 0) -> str:
-        """What was kept; ``since`` leaves out what came before that many bytes."""
-        if since == 0:
-            self._thread.join(0.2)
-        else:
+    def _take(self) -> bool:
+        """Keep what lies in the stream; whether there may be more to come. The lock is held."""
+        if not select.select([self._stream], [], [], 0)[0]:
+            return True
+        chunk = os.read(self._stream.fileno(), 1 << 16)
+        self.total += len(chunk)
+        free = KEPT // 2 - len(self._head)
+        self._head += chunk[:free] if free > 0 else b""
+        rest = chunk[free:] if free > 0 else chunk
+        self._tail = (self._tail + rest)[-KEPT // 2 :]
+        return bool(chunk)
+
+    def text(self, since: int = 0, *, running: bool = False) -> str:
+        """What was kept; ``since`` leaves out what came before that many bytes.
+
+        The stream is read to its end, or of a process that goes on (``running``) as far as it has come.
+        """
+        if running:
             self._catch_up()
-        head, tail = bytes(self._head), bytes(self._tail)
+        else:
+            self._thread.join(0.2)
+        with self._lock:
+            head, tail, total = bytes(self._head), bytes(self._tail), self.total
         if since >= len(head):
-            fresh = self.total - since
+            fresh = total - since
             return tail[-fresh:].decode(errors="replace") if fresh > 0 else ""
-        left_out = self.total - len(head) - len(tail)
+        left_out = total - len(head) - len(tail)
         gap = f"\n… {left_out:,} bytes left out …\n".encode() if left_out > 0 else b""
         return (head[since:] + gap + tail).decode(errors="replace")
 
     def _catch_up(self) -> None:
-        """Let what lies in the stream of a process that goes on be read."""
+        """Read what a process that goes on has printed up to now: it may print faster than it is read."""
         end = time.monotonic() + 0.01
-        while (
-            self._thread.is_alive() and select.select([self._stream], [], [], 0)[0] and time.monotonic() < end
-        ):
-            self._thread.join(0.001)
+        with contextlib.suppress(OSError, ValueError), self._lock:
+            while select.select([self._stream], [], [], 0)[0] and self._take() and time.monotonic() < end:
+                pass
 
 
 class Group:

@@ -103,7 +103,7 @@ class ResidentRunner:
             output = group.output
             if line is not None:
                 told = parse_ending(line)
-                return Finished(told, exit="exit:0", output=output.text(printed or 1))
+                return Finished(told, exit="exit:0", output=output.text(printed, running=True))
             if not group.running and not self._readable(group):
                 return Finished(None, _ended(group), exit=group.exit)
             passed = deadline.passed(output.total - printed)

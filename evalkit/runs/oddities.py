@@ -8,8 +8,8 @@ from evalkit.runs.store import Store
 from evalkit.runs.traces import output_file, read_trace
 from evalkit.scoring.foreign import CARRIED, UNOFFERED
 
-#: How much of what a harness printed stands in its line.
-_HEAD = 160
+#: How much of what a harness printed stands in its line: the end, where an error says what it is.
+_TAIL = 160
 #: Records that are looked through for what only they say.
 _LOOKED_THROUGH = 200
 
@@ -42,8 +42,8 @@ def _silent(store: Store, number: int, name: str) -> Iterator[str]:
         if not words:
             yield f"{said}{how}; it printed nothing"
             return
-        head = words[:_HEAD] + (" …" if len(words) > _HEAD else "")
-        yield f"{said}{how}; it printed: {head}; all of it: {output_file(store.folder, cell)}"
+        tail = ("… " if len(words) > _TAIL else "") + words[-_TAIL:]
+        yield f"{said}{how}; it printed: {tail}; all of it: {output_file(store.folder, cell)}"
         return
     yield said
 

@@ -161,7 +161,8 @@ class TestWhatIsSaid:
         fails = 'for n in range(99): print("line", n)\nraise SystemExit("no module named agents")'
         said = self.said(tmp_path, fails, monkeypatch, 1)
         assert "agent.py made no request in a plain task; taken for a client of Anthropic Messages" in said
-        assert "agent.py: 1 of 1 episodes made no request (exit:1); it printed: line 0 line 1" in said
+        assert "agent.py: 1 of 1 episodes made no request (exit:1); it printed: … " in said
+        assert "line 97 line 98 no module named agents; all" in said
         assert "all of it: out/traces/000000.txt" in said
         assert "no module named agents" in (tmp_path / "out" / "traces" / "000000.txt").read_text()
 

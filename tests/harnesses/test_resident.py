@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.core.tasks import Offered
+from evalkit.harnesses.processes import Capture
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.foreign import CARRIED, contract_of, hear, run_foreign, runner_of, server_for_harnesses
-from tests.harnesses.episodes import program, scenario
+from tests.harnesses.episodes import program, running, scenario
 from tests.harnesses.test_whole_life import HEAD
 
 #: It counts its tasks in a file of the folder it was started from.
@@ -65,6 +67,18 @@ urllib.request.urlopen(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body).
 """
 
 
+RAISES = (
+    HEAD
+    + """
+def run(job):
+    turn(job, begin(job))
+    raise ValueError("no such parcel")
+
+serve(run)
+"""
+)
+
+
 def three(folder: Path, text: str, *, fresh: bool = False) -> list[tuple[str, str, bool]]:
     """Three episodes of a program in a row: outcome, native signal, whether it was noticed to carry over."""
     harness = hear(program(folder, text))
@@ -97,6 +111,28 @@ def test_fresh_is_a_process_each(tmp_path: Path) -> None:
 
 def test_a_program_without_the_client_is_started_for_each(tmp_path: Path) -> None:
     assert not hear(program(tmp_path, ALONE)).resident
+
+
+def test_what_a_task_printed_is_kept_from_its_first_character_to_its_last_line(tmp_path: Path) -> None:
+    with running(hear(program(tmp_path, RAISES))) as run:
+        for _ in range(5):
+            printed = run()[1].output
+            assert printed.startswith("Traceback (most recent call last):\n"), printed
+            assert printed.endswith("ValueError: no such parcel\n"), printed
+
+
+def test_what_lies_in_the_stream_of_a_process_that_goes_on_is_read() -> None:
+    """Each time all of it, though another thread reads it too."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as stream:
+        capture = Capture(stream)
+        for number in range(300):
+            printed, lines = capture.total, [f"line {number}.{place}\n" for place in range(4)]
+            for line in lines:
+                os.write(writing, line.encode())
+            assert capture.text(printed, running=True) == "".join(lines)
+        os.close(writing)
+        assert capture.text().endswith("line 299.3\n")
 
 
 @pytest.mark.parametrize("text", [LEAKS, OLD_ADDRESS], ids=["conversation", "address"])
