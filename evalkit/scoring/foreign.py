@@ -321,6 +321,8 @@ class Trial:
         ending, note = _ending(finished, self._contract.rules, self._wire.failure)
         if not note and ending.kind == "error" and not self.stage.faulted:
             note = _broke(finished, ending)
+        if note and ending.kind == "error" and self.seen.turned_away:
+            note = self._refused(note)
         self._life()
         episode = score(self._arena, self.stage, ending, self._seed, note)
         if finished.left and unanswered:
@@ -344,6 +346,13 @@ class Trial:
             episode.open_items,
         )
         return episode, kept
+
+    def _refused(self, note: str) -> str:
+        """A note on a harness that failed at a request that was refused, with the server's reason."""
+        assert self.stage.trace is not None
+        flags = ("protocol_faults", "dialect_faults")
+        why = [found.thing for found in self.stage.trace.findings if found.flag in flags]
+        return f"{note.rstrip(' :')}; evalkit had refused its last request: {why[-1]}" if why else note
 
     def _first_wrong(self) -> Wrong | None:
         assert self.stage.trace is not None
@@ -422,7 +431,8 @@ def variables(task: Task, contract: Contract, url: str) -> dict[str, str]:
 def told_of(seen: Seen) -> dict[str, Any]:
     """What the server saw beside the trace; zeros are left out."""
     told: dict[str, Any] = {
-        "requests": seen.requests,
+        "model requests": seen.requests - seen.tool_requests,
+        "tool requests": seen.tool_requests,
         "side requests": dict(seen.side),
         "new conversations": seen.amnesia,
         "rewritten conversations": seen.compactions,

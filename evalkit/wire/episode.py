@@ -120,6 +120,7 @@ class Episode:
             return self._unanswered()
         try:
             reply = self._answer(dialect, raw, retried=retried, beside=beside)
+            self.seen.turned_away = False
             if self.script.owes_words:
                 self._fetched.clear()
                 self._fetched.wait(_FETCHED_S)
@@ -128,6 +129,7 @@ class Episode:
             self._die(self.script.crash_wait)
             return self._unanswered()
         except BadRequest as bad:
+            self.seen.turned_away = True
             if self.seen.note_refusal(bad, raw) and self.script.trace is not None:
                 self.script.trace.broke_dialect(bad.rule)
             return refusal(dialect, bad)
@@ -464,6 +466,7 @@ class Episode:
     def run_tool(self, name: str, arguments: dict[str, Any]) -> Result:
         """Run a tool as the harness asks for it: it stands for a call of the last turn, if one fits."""
         self.seen.requests += 1
+        self.seen.tool_requests += 1
         tool = self.names.inward(name)
         if tool in self.own_tools or is_own(tool, self.script.task.offered):
             return Result("", RECORDED)

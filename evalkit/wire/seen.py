@@ -13,7 +13,8 @@ from evalkit.wire.rules import NEUTRAL_SOURCES
 class Seen:
     """Counters of one episode.
 
-    ``side`` counts side requests by kind, ``amnesia`` new conversations, ``compactions`` rewritten ones,
+    ``requests`` counts all, ``tool_requests`` those of them that run a tool. ``turned_away``: the last request
+    for a turn was refused. ``side`` counts side requests by kind, ``amnesia`` new conversations, ``compactions`` rewritten ones,
     ``repeated`` answers given again, ``refused`` requests that broke a rule. ``dialect_faults`` are the
     dialect's own rules among those, ``warnings`` rules that are only assumed. ``inexpressible`` says what the
     dialect could not say of the script; ``unreachable`` counts turns that a real API would not give (words
@@ -22,6 +23,8 @@ class Seen:
 
     def __init__(self) -> None:
         self.requests = 0
+        self.tool_requests = 0
+        self.turned_away = False
         #: The dialect of the first request for a turn, and whether it asked for a stream.
         self.first: tuple[Dialect, bool] | None = None
         #: Whether its first request held turns of a conversation that was never had here.

@@ -43,6 +43,23 @@ def test_exits_at_once_as_done(tmp_path: Path) -> None:
     assert (episode.outcome, episode.false_done) == ("done/reachable", True)
 
 
+def test_what_was_refused_is_said_where_it_fails_at_that(tmp_path: Path) -> None:
+    """It answers a call with words alone, and knows of no more than the status."""
+    silent = LOOP.replace('"content": results}', '"content": "go on"}')
+    episode, kept = played(program(tmp_path, silent))
+    assert episode.outcome == "error/reachable"
+    assert "HTTP Error 400" in episode.note
+    assert "; evalkit had refused its last request: call without its result, id toolu_" in episode.note
+    assert episode.note.endswith("request 2")
+    assert kept.seen["model requests"] == 2
+
+
+def test_requests_to_model_and_tools_are_told_apart(tmp_path: Path) -> None:
+    episode, kept = played(program(tmp_path, LOOP))
+    assert (kept.seen["model requests"], kept.seen["tool requests"]) == (episode.turns, 2)
+    assert "refused" not in episode.note
+
+
 def test_sleeps_for_ever(tmp_path: Path) -> None:
     began = time.monotonic()
     episode, _ = played(program(tmp_path, "import time\nwhile True: time.sleep(60)"), seconds=0.3)
