@@ -50,6 +50,7 @@ def command(
     """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
     from evalkit.reports.table import print_table
     from evalkit.reports.write import write_report
+    from evalkit.stats.damage import worst
     from evalkit.stats.summary import summarize
 
     started, busy = time.perf_counter(), _cpu()
@@ -68,9 +69,10 @@ def command(
             ) from None
         if otel:
             notes.append(_sent(store))
-        episodes = store.count()
+        episodes, look_at = store.count(), worst(store)
         store.close()
-    print_table(summary, folder=str(store.folder), report=str(out) if out else None, notes=notes)
+    report = str(out) if out else None
+    print_table(summary, folder=str(store.folder), report=report, worst=look_at, notes=notes)
     took, worked = time.perf_counter() - started, _cpu() - busy
     click.echo(f"{episodes:,} episodes in {took:.1f} s ({worked:.1f} s of CPU){_memory()}")
 

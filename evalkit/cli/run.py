@@ -281,15 +281,16 @@ def _report(
     from evalkit.reports.table import print_table
     from evalkit.reports.write import summary_text, write_report
     from evalkit.runs.oddities import oddities
+    from evalkit.stats.damage import worst
 
     summary, more = write_report(store, charts=charts, single=single)
     reasons = unevaluated(store)
-    odd = list(oddities(store))
+    odd, look_at = list(oddities(store)), worst(store)
     store.close()
     if as_json:
         click.echo(summary_text(summary), nl=False)
     else:
-        print_table(summary, folder=str(store.folder), notes=[*notes, *odd, *more])
+        print_table(summary, folder=str(store.folder), worst=look_at, notes=[*notes, *odd, *more])
     if reasons and not stopped:
         for reason in reasons:
             click.echo(f"evalkit: no evaluation: {reason}", err=True)

@@ -11,19 +11,28 @@ from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.folders import open_run
 from evalkit.core.names import nearest
 from evalkit.core.traces import Finding
+from evalkit.reports.answer import show_command
 from evalkit.reports.kept import figures_text
 from evalkit.runs.plan import plan_from
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import KEPT
 from evalkit.secrets.cleaning import clean_text
+from evalkit.stats.damage import Told, failures, of_scenario
 from evalkit.stats.records import contender_names
+
+#: So many of the episodes that are not correct are listed.
+LISTED = 20
 
 
 @click.command()
 @click.argument("run")
-@click.argument("episode")
-def command(run: str, episode: str) -> None:
-    """Show EPISODE of RUN turn by turn: its number, or SCENARIO/STRATEGY[/SEED]."""
+@click.argument("episode", required=False)
+def command(run: str, episode: str | None) -> None:
+    """Show EPISODE of RUN turn by turn: its number, or SCENARIO/STRATEGY[/SEED].
+
+    Without EPISODE those that are not correct are listed, the worst first. SCENARIO alone is the worst
+    episode of its only contender, or lists the contenders.
+    """
     from evalkit.harnesses.records import Kept
     from evalkit.reports.kept import episode_figures, kept_text
     from evalkit.reports.transcript import observe_worker, replay, transcript_text
@@ -32,6 +41,10 @@ def command(run: str, episode: str) -> None:
 
     with one_line_errors():
         store = open_run(run)
+        episode = episode if episode is not None and "/" in episode else _chosen(store, run, episode)
+        if episode is None:
+            store.close()
+            return
         cell, scenario, contender, seed, outcome = _find(store, episode)
         kept = read_trace(store.folder, cell) if store.recipe.contenders[contender].foreign else None
         plan = plan_from(store.recipe)
@@ -75,6 +88,35 @@ def _note_if_changed(now: str, was: str) -> None:
         )
 
 
+def _chosen(store: Store, run: str, words: str | None) -> str | None:
+    """The episode that a number or a scenario's name means; None where a list was the answer."""
+    if words is None:
+        found, number = failures(store, LISTED)
+        if not found:
+            click.echo("every episode is correct")
+            return None
+        several = f"{number:,} episodes are" if number > 1 else "1 episode is"
+        click.echo(f"{several} not correct{', the worst first' if number > 1 else ''}:")
+        _list(run, found)
+        if number > len(found):
+            click.echo(f"and {number - len(found):,} more: {store.folder}/episodes.csv")
+        return None
+    found = of_scenario(store, words) if not words.isdigit() else []
+    if len(found) < 2:
+        return found[0].name if found else words
+    click.echo(f"{words} was played by {len(found)} contenders:")
+    _list(run, found)
+    return None
+
+
+def _list(run: str, found: list[Told]) -> None:
+    """Episodes as commands to paste, what is wrong behind each."""
+    commands = [show_command(run, one.name) for one in found]
+    width = max(map(len, commands))
+    for said, one in zip(commands, found, strict=True):
+        click.echo(f"  {said:<{width}}  # {one.said}")
+
+
 def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
     query = "select cell, scenario, contender, seed, outcome, scenario_name, strategy, harness from episodes"
     if episode.isdigit():
@@ -83,18 +125,27 @@ def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
         parts = episode.split("/")
         if len(parts) > 3:
             parts = _around_path(parts)
-        if len(parts) not in (2, 3) or (len(parts) == 3 and not parts[2].isdigit()):
-            raise UsageProblem(f"episode {episode!r}: expected a number or SCENARIO/STRATEGY[/SEED]")
+        if len(parts) > 3 or (len(parts) == 3 and not parts[2].isdigit()):
+            raise UsageProblem(
+                f"episode {episode!r}: expected a number or SCENARIO/STRATEGY[/SEED]",
+                hint=f"evalkit show {shlex.quote(str(store.folder))}",
+            )
+        names = contender_names(store)
+        parts = [*parts, ""] if len(parts) == 1 else parts
+        place = names.index(parts[1]) if parts[1] in names else -1
         rows = list(
             store.rows(
-                f"{query} where scenario_name = ? and strategy = ? and seed = ?",
-                (parts[0], parts[1], int(parts[2]) if len(parts) == 3 else 0),
+                f"{query} where scenario_name = ? and (contender = ? or strategy = ?) and seed = ? "
+                "order by contender <> ?",
+                (parts[0], place, parts[1], int(parts[2]) if len(parts) == 3 else 0, place),
             )
         )
     if not rows:
+        meant = _meant(store, episode)
+        folder = str(store.folder)
         raise UsageProblem(
-            f"episode {episode!r} is not in {store.folder}{_meant(store, episode)}; see its episodes.csv",
-            hint=f"evalkit show {shlex.quote(str(store.folder))} 0",
+            f"episode {episode!r} is not in {folder}" + (f" (did you mean {meant!r}?)" if meant else ""),
+            hint=show_command(folder, meant) if meant else f"evalkit show {shlex.quote(folder)}",
         )
     cell, scenario, contender, seed, outcome = rows[0][:5]
     return cell, scenario, contender, seed, outcome
@@ -102,13 +153,13 @@ def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
 
 def _meant(store: Store, episode: str) -> str:
     """What an episode's name may have meant: with the scenario, or the strategy, of nearest name."""
+    scenarios = [entry.name for entry in store.recipe.entries]
     parts = episode.split("/")
     if len(parts) < 2:
-        return ""
-    scenario = nearest(parts[0], [entry.name for entry in store.recipe.entries]) or parts[0]
+        return nearest(episode, scenarios) or ""
+    scenario = nearest(parts[0], scenarios) or parts[0]
     contender = nearest(parts[1], contender_names(store)) or parts[1]
-    meant = "/".join((scenario, contender, *parts[2:]))
-    return f" (did you mean {meant!r}?)" if meant != episode else ""
+    return next((one.name for one in of_scenario(store, scenario) if one.by == contender), "")
 
 
 def _around_path(parts: list[str]) -> list[str]:

@@ -23,6 +23,7 @@ from evalkit.reports.figures import (
 )
 from evalkit.reports.spending import spending_lines
 from evalkit.stats.ranking import UNSURE, standing
+from evalkit.stats.records import episode_name
 from evalkit.strategies.presets import PRESETS
 
 #: What a harness can do, in the words of the one sentence.
@@ -255,20 +256,19 @@ def _telling(lead: Row) -> Telling | None:
     if found is None:
         return None
     by, mine = label(found), label(found["beside"])
-    seed = f"/{found['seed']}" if found["seed"] else ""
     view = "/".join(quote(part, safe="") for part in (found["scenario"], by, str(found["seed"]), mine))
     return Telling(
         found["scenario"],
         by,
         _SHOWN[found["fault"]],
-        f"{found['scenario']}/{by}{seed}",
+        episode_name(found["scenario"], by, found["seed"]),
         f"case={view}",
     )
 
 
-def show_command(folder: str, telling: Telling) -> str:
-    """The command that shows the telling episode, to paste."""
-    return f"evalkit show {shlex.quote(folder)} {shlex.quote(telling.episode)}"
+def show_command(folder: str, episode: str) -> str:
+    """The command that shows an episode, to paste."""
+    return f"evalkit show {shlex.quote(folder)} {shlex.quote(episode)}"
 
 
 def facts(pick: Pick) -> Iterator[tuple[str, str]]:

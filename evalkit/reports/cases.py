@@ -12,6 +12,7 @@ import msgspec
 from evalkit.runs.store import Store
 from evalkit.scoring.figures import MARKS
 from evalkit.stats.causes import move_of, told_once
+from evalkit.stats.damage import DAMAGE_PLACE
 from evalkit.stats.records import contender_names
 
 #: The marks of a case as SQL over ``episode``: a bit set, its highest bit a dishonest report.
@@ -29,7 +30,7 @@ class Case(msgspec.Struct, frozen=True):
     """A scenario, a strategy and one way of failing; ``seeds`` are those of the first episodes.
 
     ``flags`` is a bit set over :data:`~evalkit.scoring.figures.MARKS`; bit ``len(MARKS)`` is a dishonest
-    report. ``cell`` is the first episode's.
+    report. ``cell`` is the first episode's, ``damage`` the place in the order of harm.
     """
 
     scenario: int
@@ -43,6 +44,7 @@ class Case(msgspec.Struct, frozen=True):
     turns: int
     cause: str
     note: str
+    damage: int
 
 
 def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
@@ -50,15 +52,29 @@ def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
     wanted = ", ".join(map(str, sorted(contenders)))
     query = (
         "select scenario, contender, min(cell), group_concat(seed), count(*), outcome, native, flags, "
-        "min(turns), causes, note from (select cell, scenario, contender, seed, native, turns, causes, note, "
-        f"ending || '/' || truth as outcome, {FLAG_BITS} as flags from episode "
+        "min(turns), causes, note, min(damage) from "
+        "(select cell, scenario, contender, seed, native, turns, causes, note, "
+        f"ending || '/' || truth as outcome, {FLAG_BITS} as flags, {DAMAGE_PLACE} as damage from episode "
         f"where not correct and counted and contender in ({wanted}) order by cell) "
         "group by scenario, contender, outcome, native, flags, causes order by scenario, contender, min(cell)"
     )
     for _, rows in groupby(store.rows(query), itemgetter(0, 1)):
         # The same moves at other turns are the same way of failing: seeds move them.
         ways: dict[tuple[Any, ...], Case] = {}
-        for scenario, contender, cell, seeds, episodes, outcome, native, bits, turns, causes, note in rows:
+        for (
+            scenario,
+            contender,
+            cell,
+            seeds,
+            episodes,
+            outcome,
+            native,
+            bits,
+            turns,
+            causes,
+            note,
+            harm,
+        ) in rows:
             cause = "; ".join(told_once(causes.split("\n")))
             numbers = list(map(int, seeds.split(",")))
             way = outcome, native, bits, tuple(map(move_of, causes.split("\n")))
@@ -69,7 +85,7 @@ def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
                 episodes, turns = first.episodes + episodes, min(first.turns, turns)
             named = tuple(sorted(numbers)[:SEEDS_NAMED])
             ways[way] = Case(
-                scenario, contender, cell, named, episodes, outcome, native, bits, turns, cause, note
+                scenario, contender, cell, named, episodes, outcome, native, bits, turns, cause, note, harm
             )
         yield from ways.values()
 
@@ -77,12 +93,18 @@ def cases(store: Store, contenders: set[int]) -> Iterator[Case]:
 def telling_first(found: list[Case], contenders: int) -> list[Case]:
     """The cases in an order for readers: scenarios first that tell contenders apart, best where half fail.
 
-    What all fail, and what one fails by a slip, comes after; the cases of a scenario stay together.
+    What all fail, and what one fails by a slip, comes after; the cases of a scenario stay together. Of one
+    contender nothing is told apart: the worst comes first.
     """
     failing: dict[int, set[int]] = {}
     for case in found:
         failing.setdefault(case.scenario, set()).add(case.contender)
     apart = {scenario: len(who) * (contenders - len(who)) for scenario, who in failing.items()}
+    if contenders == 1:
+        harm: dict[int, int] = {}
+        for case in found:
+            harm[case.scenario] = min(case.damage, harm.get(case.scenario, case.damage))
+        return sorted(found, key=lambda case: (harm[case.scenario], case.scenario, case.damage))
     return sorted(found, key=lambda case: (-apart[case.scenario], case.scenario))
 
 

@@ -40,12 +40,14 @@ def print_table(
     *,
     folder: str = "",
     report: str | None = None,
+    worst: str = "",
     notes: Sequence[str] = (),
     width: int | None = None,
 ) -> None:
     """Print the answer, the comparison by level of checks, notes in a line each, and what to do next.
 
     ``folder`` is the run's, ``report`` the report's where that is another; empty where none was written.
+    ``worst`` names the episode to look at where none tells contenders apart.
     """
     from rich.console import Console
 
@@ -60,7 +62,7 @@ def print_table(
     for line in end_lines(summary, report, notes):
         for part in textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False):
             console.print(part, soft_wrap=True)
-    for line in next_lines(summary, folder, report):
+    for line in next_lines(summary, folder, report, worst):
         console.print(line, soft_wrap=True)
 
 
@@ -88,7 +90,7 @@ def answer_lines(summary: Row, folder: str, width: int) -> Iterator[str]:
                 told, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
             )
             if folder:
-                yield f"    {show_command(folder, pick.telling)}"
+                yield f"    {show_command(folder, pick.telling.episode)}"
 
 
 def _print_level(console: Any, summary: Row, level: str) -> None:
@@ -145,7 +147,7 @@ def end_lines(summary: Row, report: str, notes: Sequence[str]) -> Iterator[str]:
     yield from notes
 
 
-def next_lines(summary: Row, folder: str, report: str) -> Iterator[str]:
+def next_lines(summary: Row, folder: str, report: str, worst: str = "") -> Iterator[str]:
     """What to do next, as commands to paste."""
     if not folder:
         return
@@ -154,6 +156,7 @@ def next_lines(summary: Row, folder: str, report: str) -> Iterator[str]:
     if report:
         place = shlex.quote(f"{report}/index.html")
         yield f"  open {place}"
-    told = [pick.telling for pick in answer(summary).picks if pick.telling is not None]
-    if told:
-        yield f"  {show_command(folder, told[0])}"
+    told = [pick.telling.episode for pick in answer(summary).picks if pick.telling is not None]
+    episode = told[0] if told else worst
+    if episode:
+        yield f"  {show_command(folder, episode)}"

@@ -8,14 +8,16 @@ from typing import Any
 import msgspec
 
 from evalkit.runs.store import Store
+from evalkit.scoring.figures import FAULTS
 from evalkit.stats.compare import paired, rates_by_scenario
+from evalkit.stats.damage import DAMAGE
 from evalkit.stats.records import contender_name
 
 LEVELS = ("full", "weak", "none")
 #: The level of the choice of who does not know what checks there will be.
 UNSURE = "unsure"
 #: What a choice prevents, the worst first: the column of the tally that shows it.
-PREVENTED = ("false_done", "premature_stop", "over_continuation", "unclosed")
+PREVENTED = tuple(name for name in DAMAGE if name in FAULTS)
 
 Row = dict[str, Any]
 

@@ -84,6 +84,11 @@ def contender_names(store: Store) -> list[str]:
     return [contender_name(c.strategy, c.harness) for c in store.recipe.contenders]
 
 
+def episode_name(scenario: str, contender: str, seed: int) -> str:
+    """The name of an episode as ``evalkit show`` takes it: the first seed goes without saying."""
+    return f"{scenario}/{contender}/{seed}" if seed else f"{scenario}/{contender}"
+
+
 def first_reasons(store: Store) -> dict[str, dict[str, str]]:
     """By contender and scenario: what kept the first episode from being correct that was not."""
     names = contender_names(store)

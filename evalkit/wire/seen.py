@@ -13,12 +13,12 @@ from evalkit.wire.rules import NEUTRAL_SOURCES
 class Seen:
     """Counters of one episode.
 
-    ``requests`` counts all, ``tool_requests`` those of them that run a tool. ``turned_away``: the last request
-    for a turn was refused. ``side`` counts side requests by kind, ``amnesia`` new conversations, ``compactions`` rewritten ones,
-    ``repeated`` answers given again, ``refused`` requests that broke a rule. ``dialect_faults`` are the
-    dialect's own rules among those, ``warnings`` rules that are only assumed. ``inexpressible`` says what the
-    dialect could not say of the script; ``unreachable`` counts turns that a real API would not give (words
-    under a forced tool choice).
+    ``requests`` counts all, ``tool_requests`` those of them that run a tool. ``turned_away``: the last
+    request for a turn was refused. ``side`` counts side requests by kind, ``amnesia`` new conversations,
+    ``compactions`` rewritten ones, ``repeated`` answers given again, ``refused`` requests that broke a
+    rule. ``dialect_faults`` are the dialect's own rules among those, ``warnings`` rules that are only
+    assumed. ``inexpressible`` says what the dialect could not say of the script; ``unreachable`` counts
+    turns that a real API would not give (words under a forced tool choice).
     """
 
     def __init__(self) -> None:

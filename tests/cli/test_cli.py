@@ -76,6 +76,30 @@ def test_show_tells_the_episode_turn_by_turn(here: Path) -> None:
     assert "fell for: say (claim partial), turn 6" in silent
 
 
+def test_what_failed_is_listed_the_worst_first_and_each_line_is_a_command(here: Path) -> None:
+    wrong = "cut-payment-still-parses"
+    first = call("run", EXAMPLE, wrong, "-s", "silence", "--out", "r", "--no-charts").output
+    listed = call("show", "r")
+    assert listed.exit_code == 0
+    head, *lines = listed.output.splitlines()
+    assert head == "2 episodes are not correct, the worst first:"
+    assert [line.split("#")[1] for line in lines] == [" spoiled", " false done"]
+    assert lines[0].split("#")[0].strip() in first.partition("next:")[2]
+    for line in lines:
+        words = line.split("#")[0].split()[1:]
+        assert "not correct" in call(*words).output
+    assert call("show", "r", EXAMPLE).output == call("show", "r", f"{EXAMPLE}/silence").output
+
+
+def test_a_scenario_of_several_lists_them(here: Path) -> None:
+    call("run", EXAMPLE, "-s", "gate", "-s", "silence", "--out", "r", "--no-charts")
+    _, *lines = call("show", "r", EXAMPLE).output.splitlines()
+    shown = [line.split()[3:] for line in lines]
+    assert shown == [[f"{EXAMPLE}/silence", "#", "false", "done"], [f"{EXAMPLE}/gate", "#", "correct"]]
+    call("run", EXAMPLE, "-s", "gate", "--out", "good", "--no-charts")
+    assert call("show", "good").output == "every episode is correct\n"
+
+
 def test_show_tells_what_the_worker_did(here: Path) -> None:
     scenario = "worker-killed-after-a-posting"
     run = call("run", scenario, "--harness", "worker:gate", "--out", "worker", "--no-charts")

@@ -151,11 +151,11 @@ gate run --baseline baseline.json --rules rules-fault.toml
 gate run --baseline baseline.json --rules rules-scenario.toml
 gate run --baseline baseline.json --rules rules-strategy.toml
 gate run --baseline baseline.json --rules rules-negative.toml
-show run
 show run 99
 show run good/gaet
 show run goood/gate
-show run good
+show run goodd
+show run xyz
 show nowhere 1
 plan
 plan --detect 2
@@ -257,7 +257,8 @@ def test_an_error_is_a_line_and_its_hint_works(
         ("gate run --baseline baseline.json --rules rules-strategy.toml", "gate"),
         ("rum", "run"),
         ("show run good/gaet", "gate"),
-        ("show run goood/gate", "good"),
+        ("show run goood/gate", "good/gate"),
+        ("show run goodd", "good"),
         ("prove gate --property no_false_don", "no_false_done"),
         ("baseline run -s gaet", "gate"),
         ("scenarios show migration-reports-at-four-of-sx", "migration-reports-at-four-of-six"),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.records import Exchange, Kept
 from evalkit.reports import html
-from evalkit.reports.cases import cases, headline_contenders
+from evalkit.reports.cases import cases, headline_contenders, telling_first
 from evalkit.reports.html import write_page
 from evalkit.reports.scenes import LONGEST, scenes, wanted_scenes
 from evalkit.runs.medium import Medium, note_recording
@@ -27,6 +27,7 @@ from evalkit.runs.traces import keep_trace
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.figures import MARKS
+from evalkit.stats.damage import failures, worst
 from evalkit.stats.summary import summarize
 from evalkit.strategies.presets import PRESETS
 from evalkit.wire.episode import Episode as WireEpisode
@@ -126,6 +127,21 @@ def test_the_same_moves_at_other_turns_are_one_case(tmp_path: Path) -> None:
     rows = [row(seed, 0, 0, seed, **values) for seed, values in enumerate(fallen)]
     (case,) = cases(made_run(tmp_path, recipe([entry("a")], ["s"], seeds=2), rows), {0})
     assert (case.seeds, case.episodes, case.turns, case.cause) == ((0, 1), 2, 8, "say (claim done), turn 4")
+
+
+def test_of_one_contender_the_worst_comes_first(tmp_path: Path) -> None:
+    """Where there are two, what tells them apart does."""
+    mild, bad = {"correct": 0, "unclosed": 1}, {"correct": 0, "spoiled": 1, "false_done": 1}
+    entries = [entry(name) for name in "abc"]
+    rows = [row(0, 0, 0, **mild), row(1, 1, 0, **bad), row(2, 2, 0, **FALSE_DONE)]
+    store = made_run(tmp_path / "one", recipe(entries, ["s"]), rows)
+    assert [case.scenario for case in telling_first(list(cases(store, {0})), 1)] == [1, 2, 0]
+    assert worst(store) == "b/s"
+    found, number = failures(store, 2)
+    assert ([one.said for one in found], number) == (["spoiled", "false done"], 3)
+    both = [row(3, 0, 1), row(4, 1, 1, **bad), row(5, 2, 1, **FALSE_DONE)]
+    store = made_run(tmp_path / "two", recipe(entries, ["s", "t"]), [*rows, *both])
+    assert [case.scenario for case in telling_first(list(cases(store, {0, 1})), 2)] == [0, 1, 1, 2, 2]
 
 
 def test_a_dishonest_report_is_a_fault_of_its_own(tmp_path: Path) -> None:
