@@ -279,7 +279,7 @@ class Termination:
         if episode.causes:
             lines.append(f"  fell for: {'; '.join(told_once(episode.causes))}")
         if kept.wrong is not None:
-            lines.append(f"  first wrong decision: {kept.wrong.said}")
+            lines.append(f"  {kept.wrong.said}")
             said = next((step for step in kept.exchanges if step.number == kept.wrong.turn), None)
             for block in said.blocks if said is not None else ():
                 lines.append(f"    {block['kind']}: {block['text'][:200]}")

@@ -37,20 +37,27 @@ class Exchange(msgspec.Struct, omit_defaults=True):
 
 
 class Wrong(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The first wrong decision: its turn, whether the oracle held, the ending if the harness ended there."""
+    """The first that went wrong: its turn, whether the oracle held, the ending if the harness ended there.
+
+    ``harm`` says what it was where it was no decision.
+    """
 
     turn: int
     held: bool
     ended: str | None
     cause: str
+    harm: str = ""
 
     @property
     def said(self) -> str:
         """In words."""
+        if self.harm:
+            return f"went wrong first at turn {self.turn}: {self.harm}"
+        told = f"first wrong decision: turn {self.turn}"
         if self.held:
             done = f"ended as {self.ended}" if self.ended else "went on"
-            return f"turn {self.turn}: the work was complete and the harness {done}"
-        return f"turn {self.turn}: the harness ended as done and the work was not complete"
+            return f"{told}: the work was complete and the harness {done}"
+        return f"{told}: the harness ended as done and the work was not complete"
 
 
 class Kept(msgspec.Struct, omit_defaults=True):

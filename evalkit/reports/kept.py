@@ -42,7 +42,7 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
         lines.append(f"not settled: {', '.join(kept.open)}")
     lines.append(figures)
     if kept.wrong is not None:
-        lines.append(f"first wrong decision: {kept.wrong.said}")
+        lines.append(kept.wrong.said)
     if kept.seen:
         lines.append("seen: " + "; ".join(f"{name} {value}" for name, value in kept.seen.items()))
     if kept.output.strip():
@@ -78,7 +78,7 @@ def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) ->
     lines.append("correct" if values["correct"] else f"not correct: {why}")
     told = [flag_told(name, value, findings) for name, value in found.items()]
     lines += [f"  {line}" for line in told if ": " in line and line not in why]
-    if values["causes"]:
+    if values["causes"] and not values["correct"]:
         lines.append("fell for: " + "; ".join(told_once(values["causes"].split("\n"))))
     if values["note"]:
         lines.append(f"note: {values['note']}")

@@ -24,6 +24,7 @@ from evalkit.runs.store import Store
 from evalkit.runs.traces import read_trace
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
+from evalkit.scoring.reasons import first_harm
 from evalkit.stats.causes import told_once
 
 #: A text in a transcript is cut after so many characters.
@@ -154,14 +155,14 @@ def _scene(job: tuple[int, list[_Row]]) -> Scene:
     played = plan.scenarios[scenario] if plan is not None else None
     items = len(played.world.items) if played is not None else 0
     for row in rows:
-        steps, complete, note = None, 0, row.note
+        steps, complete, note, harm = None, 0, row.note, 0
         left: tuple[str, ...] = ()
         if recipe.contenders[row.contender].foreign:
             kept = read_trace(folder, row.cell)
             if kept is not None:
                 steps, complete, left = pool.steps(kept.exchanges), _complete_at(kept.exchanges), kept.open
                 if kept.wrong is not None:
-                    said = f"first wrong decision: {kept.wrong.said}"
+                    said, harm = kept.wrong.said, kept.wrong.turn
                     note = f"{note}; {said}" if note else said
         elif plan is not None and played is not None:
             strategy = plan.strategies[row.contender]
@@ -169,24 +170,30 @@ def _scene(job: tuple[int, list[_Row]]) -> Scene:
                 arenas[strategy.offers] = Arena(played, strategy.offers)
             if recipe.contenders[row.contender].durable:
                 exchanges, episode = observe_worker(played, strategy, row.seed, arenas[strategy.offers])
-                left = episode.open_items
+                found = first_harm(episode.correct, episode.findings)
                 note = _changed(note, episode, row)
                 steps, complete = pool.steps(exchanges), _complete_at(exchanges)
                 episodes[f"{row.contender}:{row.seed}"] = _episode(
-                    row, steps, complete, note, episode.open_items
+                    row, steps, complete, note, episode.open_items, found.turn if found else 0
                 )
                 continue
             try:
-                found = replay(played, strategy, row.seed, arenas[strategy.offers], _recorded)
+                played_again = replay(played, strategy, row.seed, arenas[strategy.offers], _recorded)
             except (CassetteError, Missed, OSError):
                 if _recorded is None:
                     raise
                 # Recordings may have been taken away since: the rest of the report does not depend on them.
                 continue
-            steps, complete, left = pool.steps(found.steps), found.complete_at, found.episode.open_items
-            note = _changed(note, found.episode, row)
+            steps, complete, left = (
+                pool.steps(played_again.steps),
+                played_again.complete_at,
+                played_again.episode.open_items,
+            )
+            note = _changed(note, played_again.episode, row)
+            wrong = first_harm(played_again.episode.correct, played_again.episode.findings)
+            harm = wrong.turn if wrong is not None else 0
         if steps is not None:
-            episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note, left)
+            episodes[f"{row.contender}:{row.seed}"] = _episode(row, steps, complete, note, left, harm)
     summary, prompt = (played.summary, _cut(played.task.prompt)) if played is not None else ("", "")
     return Scene(scenario, summary, prompt, items, pool.turns, pool.answers, episodes)
 
@@ -200,7 +207,7 @@ def _changed(note: str, episode: Episode, row: _Row) -> str:
 
 
 def _episode(
-    row: _Row, steps: list[list[int]], complete: int, note: str, left: tuple[str, ...]
+    row: _Row, steps: list[list[int]], complete: int, note: str, left: tuple[str, ...], harm: int
 ) -> dict[str, Any]:
     return {
         "cell": row.cell,
@@ -215,6 +222,7 @@ def _episode(
         "why": row.why,
         "complete": complete,
         "open": left,
+        "harm": 0 if row.correct else harm,
         "steps": steps,
     }
 

@@ -30,6 +30,7 @@ from evalkit.scenarios.moves import ApproveMove, CompactMove, CrashMove, UserMov
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
+from evalkit.scoring.reasons import first_harm
 from evalkit.wire.answers import Dialect
 from evalkit.wire.episode import Episode as WireEpisode
 from evalkit.wire.expressible import has_background, not_expressible
@@ -341,7 +342,7 @@ class Trial:
             finished.exit,
             round(seconds, 3),
             seen,
-            self._first_wrong(),
+            self._first_wrong(episode),
             episode.findings,
             episode.open_items,
         )
@@ -354,12 +355,17 @@ class Trial:
         why = [found.thing for found in self.stage.trace.findings if found.flag in flags]
         return f"{note.rstrip(' :')}; evalkit had refused its last request: {why[-1]}" if why else note
 
-    def _first_wrong(self) -> Wrong | None:
+    def _first_wrong(self, episode: Episode) -> Wrong | None:
         assert self.stage.trace is not None
+        if episode.correct:
+            return None
+        harm = first_harm(episode.correct, episode.findings)
         for decision in self.stage.trace.decisions:
-            if (decision.ended == "done") != decision.held:
+            if (decision.ended == "done") != decision.held and (harm is None or decision.turn < harm.turn):
                 return Wrong(decision.turn, decision.held, decision.ended, decision.cause)
-        return None
+        if harm is None:
+            return None
+        return Wrong(harm.turn, False, None, "", f"{harm.flag.replace('_', ' ')}: {harm.thing}")
 
 
 def run_foreign(

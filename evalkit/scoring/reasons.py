@@ -50,6 +50,17 @@ def why_not_correct(
     return "; ".join(reasons)
 
 
+def first_harm(correct: object, findings: Iterable[Finding]) -> Finding | None:
+    """The first that keeps an episode from being correct, its decisions apart; None in a correct one.
+
+    ``undone`` is found at the turn at which the work was complete, where nothing was wrong yet.
+    """
+    if correct:
+        return None
+    harm = [found for found in findings if found.flag in SPOILERS and found.flag != "undone" and found.turn]
+    return min(harm, key=lambda found: found.turn, default=None)
+
+
 def flag_told(name: str, value: object, findings: Sequence[Finding]) -> str:
     """A flag by its name, how often, and the turn and thing of each: ``undone: settled at turn 5 …``."""
     said = name.replace("_", " ")

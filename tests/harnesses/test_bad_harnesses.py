@@ -12,7 +12,7 @@ import pytest
 from evalkit.harnesses.endings import Finished
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
-from tests.harnesses.episodes import LOOP, played, program, running, scenario
+from tests.harnesses.episodes import LOOP, PLAIN, played, program, running, scenario
 from tests.processes import living
 
 END = """
@@ -58,6 +58,25 @@ def test_requests_to_model_and_tools_are_told_apart(tmp_path: Path) -> None:
     episode, kept = played(program(tmp_path, LOOP))
     assert (kept.seen["model requests"], kept.seen["tool requests"]) == (episode.turns, 2)
     assert "refused" not in episode.note
+
+
+def test_what_went_wrong_first_is_named_and_nothing_in_a_correct_episode(tmp_path: Path) -> None:
+    """It runs every call twice, and then stops early: the harm came before the decision."""
+    call = 'post(os.environ["EVALKIT_TOOLS_URL"] + "/" + call["name"], call["input"])'
+    twice = LOOP.replace(f"said = {call}", f"{call}; said = {call}")
+    episode, kept = played(program(tmp_path, twice))
+    assert episode.duplicate_effects, episode
+    assert kept.wrong is not None
+    assert kept.wrong.said.startswith("went wrong first at turn 2: duplicate effects: ")
+    asks = LOOP.replace("if not calls:", "if not calls and len(messages) > 8:").replace(
+        "results = []", 'results = [] if calls else [{"type": "text", "text": "Sure?"}]'
+    )
+    sure = (
+        PLAIN.replace("  - {say: One of two is sent., claim: partial}\n", "")
+        + "  - {say: Yes., claim: done}\n"
+    )
+    episode, kept = played(program(tmp_path, asks), text=sure)
+    assert (episode.correct, kept.wrong, len(episode.causes)) == (True, None, 1), episode
 
 
 def test_sleeps_for_ever(tmp_path: Path) -> None:

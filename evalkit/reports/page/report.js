@@ -187,7 +187,7 @@
     dialog.replaceChildren(bar, content);
     if (!dialog.open) dialog.showModal();
     bar.firstChild.focus();
-    // It opens at the decision: where two part, else the first wrong judgement, else the end.
+    // It opens at the decision: where two part, else where it went wrong first, else the end.
     const decision = content.querySelector("#parting") ?? content.querySelector(".step.wrong") ?? (mine && !mine.correct ? content.querySelector(".step.ended") : null);
     if (decision) {
       content.scrollTop = decision.getBoundingClientRect().top - content.getBoundingClientRect().top - content.clientHeight / 4;
@@ -247,7 +247,7 @@
       el("p", {}, el("strong", {}, name), " ", el("span", { class: episode.correct ? "ok" : "fail" }, episode.outcome + (episode.correct ? ", correct" : `, not correct: ${episode.why}`))),
       el("p", {}, facts),
       flags.length ? el("p", {}, flags.join(", ")) : null,
-      episode.causes.length ? el("p", {}, `fell for: ${episode.causes.join("; ")}`) : null,
+      episode.causes.length && !episode.correct ? el("p", {}, `fell for: ${episode.causes.join("; ")}`) : null,
       episode.note ? el("p", { class: "fail" }, episode.note) : null);
   }
 
@@ -273,10 +273,11 @@
     for (const [text, error] of results) {
       node.append(el("div", { class: `block ${error ? "error" : "result"}` }, el("em", {}, error ? "error" : "result"), text));
     }
+    if (turn && turn === episode.harm) node.classList.add("wrong");
     // The decision, against what was true when it was made.
     if (met !== null) {
       const right = Boolean(met) === Boolean(held);
-      if (!right) node.classList.add("wrong");
+      if (!right && !episode.correct) node.classList.add("wrong");
       const words = `judged ${met ? "done" : "not done"}${right ? "" : held ? ", but it was" : ", but it was not"}: `;
       node.append(el("p", { class: "verdict" }, el("span", { class: right ? "ok" : "fail" }, words), verdict));
     }
