@@ -17,6 +17,7 @@ from evalkit.cli.counterexamples import (
 )
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.strategies.library import find_strategy
+from evalkit.strategies.presets import PRESETS
 
 if TYPE_CHECKING:
     from evalkit.search.counterexample import Counterexample
@@ -119,6 +120,10 @@ def _show(proof: Proof, strategy: Strategy, save: Path | None) -> None:
     width = max(len(result.property) for result in proof.results)
     for result in proof.results:
         click.echo(f"  {result.property.replace('_', ' '):<{width}}  {_answer(result)}")
+    preset = PRESETS.get(strategy.name)
+    false_done = next((result for result in proof.results if result.property == "no_false_done"), None)
+    if preset is not None and false_done is not None and false_done.answer == "proved":
+        click.echo(f"  over these moves only; what it cannot catch beyond them: {preset.cannot}")
     for counterexample, names in different(proof.results):
         click.echo(f"\nrefuted: {', '.join(name.replace('_', ' ') for name in names)}")
         for number, move in enumerate(counterexample.moves, 1):

@@ -27,6 +27,13 @@ def test_proved() -> None:
     assert "transitions" in result.stdout
 
 
+def test_what_a_proof_does_not_cover_is_named_beside_it() -> None:
+    said = run_prove("certificate", "--property", "no false done", "--items", "1").output
+    assert "proved" in said
+    line = "it cannot catch beyond them: Invariants broken beside the items, and items it never listed."
+    assert line in said
+
+
 def test_refuted_with_a_transcript_and_a_scenario(tmp_path: Path) -> None:
     saved = tmp_path / "found" / "silence.yaml"
     result = run_prove("silence", "--property", "no_false_done", "--save", str(saved))
