@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evalkit.runs.store import FILE, RunError, Store
+from evalkit.runs.plan import Recipe
+from evalkit.runs.store import FILE, RunError, Store, remove_run
 
 REPORTS = Path("reports")
 
@@ -25,3 +26,15 @@ def find_run(name: str) -> Path:
 def open_run(name: str, *, write: bool = False) -> Store:
     """The store of a run found by :func:`find_run`."""
     return Store.open(find_run(name), write=write)
+
+
+def new_run(folder: Path, recipe: Recipe, *, replace: bool = False) -> Store:
+    """A store for a new run, with ``replace`` in the place of the run that is there, report and all.
+
+    RunError where the folder is taken, or holds what may not be removed.
+    """
+    if replace:
+        from evalkit.reports.write import REPORT
+
+        remove_run(folder, REPORT)
+    return Store.create(folder, recipe)

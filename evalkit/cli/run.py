@@ -10,7 +10,7 @@ from typing import Any, get_args
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import REPORTS, find_run, open_run
+from evalkit.cli.folders import REPORTS, find_run, new_run, open_run
 from evalkit.cli.interrupts import exit_code
 from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
@@ -71,6 +71,9 @@ from evalkit.wire.answers import TITLES
     help="Where episodes run: local, dask (a cluster of its own), dask://HOST:PORT.",
 )
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The run folder.")
+@click.option(
+    "--replace", is_flag=True, help="Remove the run that is in the --out folder, once this is planned."
+)
 @click.option("--resume", metavar="RUN", help="Go on with a run that was interrupted.")
 @click.option(
     "--again",
@@ -131,6 +134,7 @@ def command(
     workers: int | None,
     engine_name: str,
     out: Path | None,
+    replace: bool,
     resume: str | None,
     again: tuple[Which, str] | None,
     fresh: bool,
@@ -148,6 +152,8 @@ def command(
     """
     notes: list[str] = []
     scenarios: list[Scenario] | None = None
+    if replace and out is None and resume is None:
+        raise UsageProblem("--replace is of the folder that --out names, and there is none")
     with one_line_errors():
         engine = find_engine(engine_name, workers or default_workers())
         if resume is not None:
@@ -162,7 +168,8 @@ def command(
             origin_run = open_run(again[1])
             plan = plan_again(origin_run, again[0])
             origin_run.close()
-            store = Store.create(out or new_folder(REPORTS, _stamp(), plan.recipe.id), plan.recipe)
+            folder = out or new_folder(REPORTS, _stamp(), plan.recipe.id)
+            store = new_run(folder, plan.recipe, replace=replace)
         else:
             medium = Medium(**{**over, "probe": over["probe"] or 0})
             if medium.replay is not None:
@@ -183,7 +190,7 @@ def command(
             notes += _heard(plan)
             note_recording(medium, tuple(plan.scenarios), tuple(plan.recipe.strategies), seeds)
             folder = out or new_folder(REPORTS, _stamp(), plan.recipe.id)
-            store = Store.create(folder, plan.recipe)
+            store = new_run(folder, plan.recipe, replace=replace)
         resume_it = f"evalkit run --resume {shlex.quote(str(store.folder))}"
         go_on = f"go on with: {resume_it}"
         try:

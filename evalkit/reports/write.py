@@ -10,7 +10,7 @@ import msgspec
 from evalkit.containment.workers import LOST, Workers, can_fork
 from evalkit.reports.charts import KINDS, Chart, ChartsMissing, draw_charts
 from evalkit.reports.episodes_csv import write_episodes
-from evalkit.reports.html import SINGLE_FILE, TRANSCRIPTS, write_page
+from evalkit.reports.html import FOLDER, SINGLE_FILE, TRANSCRIPTS, write_page
 from evalkit.reports.markdown import report_markdown
 from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
@@ -19,6 +19,8 @@ from evalkit.secrets.cleaning import clean_text
 from evalkit.stats.summary import summarize
 
 TABLE = "episodes.csv"
+#: All that a report is made of, in the run folder or elsewhere.
+REPORT = (TABLE, "summary.json", "report.md", "index.html", SINGLE_FILE, "charts", FOLDER)
 #: From so many episodes on, the table is written by a process of its own.
 LARGE = 100_000
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
@@ -13,13 +16,17 @@ from urllib.parse import quote
 
 import msgspec
 
+from evalkit.models.ledger import FILE as SPENDING
 from evalkit.runs.plan import Recipe
+from evalkit.runs.traces import FOLDER as TRACES
 from evalkit.scoring.figures import KEPT, Episode, values_of, void_values
 
 Ranges: TypeAlias = list[tuple[int, int]]
 
 SCHEMA = 4
 FILE = "episodes.sqlite"
+#: What a run keeps beside its episodes.
+_BESIDE = (TRACES, *(name.format(SPENDING) for name in ("{}", "{}-wal", "{}-shm", ".{}.lock")))
 #: Precision of the decision counts in which each episode weighs 1.
 WEIGHT = 1_000_000
 
@@ -54,10 +61,13 @@ class StoreLost(RunError):
 class Store:
     """The episodes of one run folder. Open with :meth:`create`, :meth:`resume` or :meth:`read`."""
 
-    def __init__(self, folder: Path, base: sqlite3.Connection, recipe: Recipe) -> None:
+    def __init__(
+        self, folder: Path, base: sqlite3.Connection, recipe: Recipe, hold: int | None = None
+    ) -> None:
         self.folder = folder
         self.base = base
         self.recipe = recipe
+        self._let_go = weakref.finalize(self, os.close, hold) if hold is not None else None
 
     @classmethod
     def create(cls, folder: Path, recipe: Recipe) -> Store:
@@ -65,9 +75,13 @@ class Store:
         file = folder / FILE
         if file.exists() and not _is_empty(file):
             free = next(name for number in count(2) if not (name := Path(f"{folder}-{number}")).exists())
-            raise RunError(f"{folder}: holds a run already; --resume it, or choose another: --out {free}")
+            raise RunError(
+                f"{folder}: holds a run already; --resume it, --replace it, or choose another: --out {free}"
+            )
+        hold = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            hold = _hold(folder, fcntl.LOCK_SH)
             base = _connect(file)
             with base:
                 base.execute("begin immediate")
@@ -97,8 +111,10 @@ class Store:
                     ],
                 )
         except (OSError, sqlite3.Error) as error:
+            if hold is not None:
+                os.close(hold)
             raise RunError(f"{folder}: cannot be written: {error}") from None
-        return cls(folder, base, recipe)
+        return cls(folder, base, recipe, hold)
 
     @classmethod
     def open(cls, folder: Path, *, write: bool) -> Store:
@@ -110,6 +126,7 @@ class Store:
         if not file.is_file():
             raise RunError(f"{folder}: is no run folder (no {FILE})")
         base = None
+        hold = _hold(folder, fcntl.LOCK_SH) if write else None
         try:
             base = _connect(file) if write else sqlite3.connect(address_of(folder), uri=True)
             recipe = _read_recipe(folder, base)
@@ -122,10 +139,12 @@ class Store:
         except (sqlite3.Error, UnicodeDecodeError, RunError) as error:
             if base is not None:
                 base.close()
+            if hold is not None:
+                os.close(hold)
             if isinstance(error, RunError):
                 raise
             raise RunError(f"{folder}: the run cannot be read: {' '.join(str(error).split())}") from None
-        return cls(folder, base, recipe)
+        return cls(folder, base, recipe, hold)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Keep finished cells, all or none; a cell that is there already stays as it is.
@@ -176,6 +195,74 @@ class Store:
     def close(self) -> None:
         """Close the file."""
         self.base.close()
+        if self._let_go is not None:
+            self._let_go()
+
+
+def remove_run(folder: Path, more: Iterable[str] = ()) -> None:
+    """Remove the run in a folder: what a run keeps there, and ``more`` files and folders of these names.
+
+    What else lies there stays; the folder goes if nothing does. One that is not there or is empty holds
+    nothing to remove. RunError where it holds no run, or one that is being played.
+    """
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not _holds_run(folder / FILE):
+        raise RunError(f"{folder}: holds no run of evalkit (no {FILE} of one): nothing of it is removed")
+    hold = _hold(folder, fcntl.LOCK_EX)
+    try:
+        # The store last: what is interrupted here is still a run, and can be removed.
+        for name in (*more, *_BESIDE, *(f"{FILE}{log}" for log in ("-shm", "-wal", ""))):
+            place = folder / name
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink(missing_ok=True)
+        if not any(folder.iterdir()):
+            folder.rmdir()
+    except OSError as error:
+        raise RunError(f"{folder}: cannot be removed: {error}") from None
+    finally:
+        if hold is not None:
+            os.close(hold)
+
+
+def _holds_run(file: Path) -> bool:
+    """Whether a file is a store, of whichever version; also one that nothing was kept in."""
+    if not file.is_file():
+        return False
+    if _is_empty(file):
+        return True
+    try:
+        base = sqlite3.connect(f"file:{quote(str(file.resolve()))}?mode=ro", uri=True)
+        try:
+            return bool(list(base.execute("select 1 from meta where name = 'schema'")))
+        finally:
+            base.close()
+    except (sqlite3.Error, UnicodeDecodeError):
+        return False
+
+
+def _hold(folder: Path, how: int) -> int | None:
+    """Hold a run folder: shared by whoever plays it, alone to remove it; what is to be closed.
+
+    The kernel lets go of it however this process ends. None where the file system has no locks. RunError
+    where another holds it in the other way.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        doing = "played" if how == fcntl.LOCK_EX else "removed"
+        raise RunError(f"{folder}: is being {doing} by another evalkit; wait for it or end it") from None
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
 
 
 def _read_recipe(folder: Path, base: sqlite3.Connection) -> Recipe:
