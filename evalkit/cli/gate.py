@@ -56,6 +56,8 @@ def command(run: str, baseline_file: Path, rules_file: Path | None, junit: Path 
         click.echo(" ".join(reason.line.split()))
     compared = ", ".join(f"{name} in {len(found)} scenarios" for name, found in judgement.compared.items())
     click.echo(f"gate: {verdict(judgement)}" + (f" ({compared})" if compared else ""))
+    if judgement.left_open:
+        click.echo(judgement.left_open)
     if junit is not None:
         _write(junit, junit_xml(judgement))
     if github:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -12,7 +12,9 @@ from evalkit.reports.baseline import Baseline
 from evalkit.reports.evaluated import unevaluated
 from evalkit.reports.figures import percent
 from evalkit.reports.rules import LEVELS, Rules, RulesError
+from evalkit.runs.plan import Recipe, cell_name
 from evalkit.runs.store import Store
+from evalkit.scenarios.suites import library_families
 from evalkit.scoring.figures import FLAGS, GOOD
 from evalkit.stats.compare import Paired, adjusted, paired
 from evalkit.stats.records import COMPARED, Record, contender_name, first_reasons, records, shared
@@ -39,10 +41,14 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """All reasons, and what was compared: records by contender and scenario."""
+    """All reasons, and what was compared: records by contender and scenario.
+
+    ``unguarded`` are the families of the library that could be played and of which nothing was compared.
+    """
 
     reasons: tuple[Reason, ...]
     compared: dict[str, dict[str, Record]]
+    unguarded: tuple[str, ...] = ()
 
     @property
     def code(self) -> int:
@@ -51,6 +57,17 @@ class Judgement(msgspec.Struct, frozen=True):
         if "regression" in levels:
             return REGRESSION
         return NOT_GATEABLE if "not gateable" in levels else CLEAN
+
+    @property
+    def left_open(self) -> str:
+        """One line on the families that the gate does not guard; empty where it guards all, or nothing."""
+        if not self.unguarded or not self.compared:
+            return ""
+        whole = len(library_families())
+        if len(self.unguarded) == whole:
+            return f"not guarded: all {whole} families of the library"
+        names = ", ".join(self.unguarded)
+        return f"not guarded: {len(self.unguarded)} of the library's {whole} families: {names}"
 
     def of(self, level: Level) -> list[Reason]:
         """The reasons of one level."""
@@ -68,7 +85,8 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
     names = rules.strategies or tuple(baseline.contenders)
     reasons: list[Reason] = []
     tested: list[tuple[str, str, Paired]] = []
-    compared = {}
+    compared: dict[str, dict[str, Record]] = {}
+    held: set[str] = set()
     if not names:
         reasons.append(Reason("not gateable", "", "", "the baseline has no strategy"))
     digests = {entry.name: entry.digest for entry in store.recipe.entries}
@@ -84,13 +102,25 @@ def judge(store: Store, baseline: Baseline, rules: Rules) -> Judgement:
         reasons += _silent(name, summary)
         tested += [(name, rate, result) for rate, result in contender.tested()]
         compared[name] = mine[name]
+        held.update(contender.pairs)
     reasons += _differences(tested, rules)
     if run["void"]:
         why = "; ".join(run["void_reasons"])
         void = f"{run['void']} of {run['episodes']} episodes are void and left out: {why}"
         reasons.append(Reason("note", "", "", void))
     order: dict[str, int] = {"not gateable": 0, "regression": 1, "note": 2}
-    return Judgement(tuple(sorted(reasons, key=lambda reason: order[reason.level])), compared)
+    found = tuple(sorted(reasons, key=lambda reason: order[reason.level]))
+    return Judgement(found, compared, _unguarded(store.recipe, compared, held))
+
+
+def _unguarded(recipe: Recipe, names: Iterable[str], held: set[str]) -> tuple[str, ...]:
+    """The library's families of which no scenario is held, but for those that were tried and have no form."""
+    guarded = {entry.family for entry in recipe.entries if entry.name in held}
+    tried: dict[str, bool] = {}
+    for entry in recipe.entries:
+        plays = any(cell_name(entry.name, name) not in recipe.not_expressible for name in names)
+        tried[entry.family] = tried.get(entry.family, False) or plays
+    return tuple(family for family in library_families() if family not in guarded and tried.get(family, True))
 
 
 def _check_names(rules: Rules, mine: Mapping[str, Mapping[str, Record]], baseline: Baseline) -> None:

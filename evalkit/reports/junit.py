@@ -90,6 +90,8 @@ def step_summary(judgement: Judgement) -> str:
     for contender, found in judgement.compared.items():
         right = sum(record.correct == record.episodes for record in found.values())
         lines.append(f"- `{contender}`: correct in {right} of {len(found)} scenarios, every episode")
+    if judgement.left_open:
+        lines.append(f"- {judgement.left_open}")
     if judgement.reasons:
         lines += ["", "| | strategy | scenario | |", "| --- | --- | --- | --- |"]
         for reason in judgement.reasons:

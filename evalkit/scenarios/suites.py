@@ -22,6 +22,15 @@ def library_folder() -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / "scenarios"
 
 
+def library_families() -> tuple[str, ...]:
+    """The families of the shipped library but for populations, by name: each is a folder of it."""
+    return tuple(name for name in _folders() if name not in APART)
+
+
+def _folders() -> tuple[str, ...]:
+    return tuple(sorted(place.name for place in library_folder().iterdir() if place.is_dir()))
+
+
 def load_suites(names: Iterable[str] = ()) -> list[Scenario]:
     """The scenarios of suites, in order of place; without names the shipped library but for populations.
 
@@ -54,15 +63,17 @@ def _load(suite: str) -> list[Scenario]:
         return _unique([scenario for file in files for scenario in load_file(file)])
     if path.suffix in (".yaml", ".yml") or path.is_file():
         return _unique(load_file(path))
+    if suite in _folders():
+        return _load(str(library_folder() / suite))
     library = _load(str(library_folder()))
-    family = [scenario for scenario in library if suite in (scenario.family, scenario.name)]
-    if not family:
-        families = sorted({scenario.family for scenario in library})
+    one = [scenario for scenario in library if suite == scenario.name]
+    if not one:
+        families = _folders()
         guess = did_you_mean(suite, [*families, *(scenario.name for scenario in library)])
         raise ScenarioError(
             suite, None, "", f"no such file, folder or family{guess}; families: {', '.join(families)}"
         )
-    return family
+    return one
 
 
 def _one(scenarios: list[Scenario], name: str, place: str) -> Scenario:

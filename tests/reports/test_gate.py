@@ -20,6 +20,7 @@ from evalkit.reports.gate import Judgement, Level, judge
 from evalkit.reports.junit import github_annotations, junit_xml, step_summary
 from evalkit.reports.rules import Rules, RulesError, read_rules
 from evalkit.runs.store import Store, void_row
+from evalkit.scenarios.suites import library_families
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 from tests.stats.simulations import MANY
 
@@ -82,6 +83,39 @@ class TestSeeds:
         assert read.contenders["s"]["s000"].by_seed["correct"] == "101"
         assert read.contenders["s"]["s000"].by_seed["false_done"] == "010"
         assert read.contenders["s"]["s001"].by_seed == {}
+
+
+class TestWhatIsNotGuarded:
+    """Families of the library of which nothing is compared are named, also where all is clean."""
+
+    @staticmethod
+    def judged(folder: Path, families: dict[str, str], cannot: tuple[str, ...] = ()) -> Judgement:
+        entries = [entry(name, family) for name, family in families.items()]
+        made = msgspec.structs.replace(
+            recipe(entries, ["s"]), not_expressible={f"{n} × s": "no" for n in cannot}
+        )
+        rows = [row(cell, cell, 0) for cell, name in enumerate(families) if name not in cannot]
+        before = made_run(folder / "before", made, rows)
+        return judge(made_run(folder / "now", made, rows), baseline_of(before), Rules())
+
+    def test_they_are_named(self, tmp_path: Path) -> None:
+        others = [name for name in library_families() if name not in ("refusal", "truncation")]
+        found = self.judged(tmp_path, {"a": "refusal", "b": "truncation"})
+        assert found.code == 0
+        assert found.left_open.endswith(
+            f"{len(others)} of the library's {len(others) + 2} families: {', '.join(others)}"
+        )
+        assert found.left_open in step_summary(found)
+
+    def test_nothing_is_said_where_all_are(self, tmp_path: Path) -> None:
+        assert self.judged(tmp_path, {name: name for name in library_families()}).left_open == ""
+
+    def test_what_was_tried_and_has_no_form_is_none(self, tmp_path: Path) -> None:
+        found = self.judged(tmp_path, {name: name for name in library_families()}, ("stop_hook",))
+        assert found.left_open == ""
+
+    def test_of_the_library_nothing(self, tmp_path: Path) -> None:
+        assert self.judged(tmp_path, {"a": "mine"}).left_open.startswith("not guarded: all ")
 
 
 def test_holm_is_over_all_that_the_gate_tests(tmp_path: Path) -> None:

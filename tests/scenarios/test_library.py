@@ -14,7 +14,7 @@ import yaml
 from evalkit.scenarios.json_schema import schema_text
 from evalkit.scenarios.personas import PERSONAS
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scenarios.suites import library_folder, load_suites
+from evalkit.scenarios.suites import library_families, library_folder, load_suites
 from evalkit.scoring.check import check_scenario
 
 LIBRARY = load_suites((str(library_folder()),))
@@ -88,3 +88,8 @@ def test_every_source_begins_with_a_key_of_the_page() -> None:
     begins = tuple(key.removesuffix(" OWNER NUMBER").removesuffix(" …") for key in keys)
     assert len(begins) == 7
     assert [(s.name, s.source) for s in LIBRARY if not s.source.startswith(begins)] == []
+
+
+def test_a_family_is_a_folder() -> None:
+    assert all(Path(scenario.place).parent.name == scenario.family for scenario in LIBRARY)
+    assert set(library_families()) == {scenario.family for scenario in load_suites()}
