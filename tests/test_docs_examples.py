@@ -12,8 +12,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evalkit.cli.init import ALWAYS, PATIENCE, chosen_families
+from evalkit.scenarios.suites import library_families
+
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
+#: A scenario that is played in no time.
+ONE = "partial_completion::migration-reports-at-four-of-six"
+#: One that the plain agent of the README does right.
+PLAIN = "backup-succeeds"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
@@ -64,7 +71,7 @@ def test_ci(tmp_path: Path, agent: str) -> None:
     ]
     assert commands[0] == f"evalkit init {agent}"
     for command in commands:
-        done = shell(command, tmp_path)
+        done = shell(command.replace(" init ", f" init --suite {PLAIN} "), tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     workflow = yaml.safe_load((tmp_path / ".github/workflows/termination.yml").read_text())
     assert f"--harness {agent}" in str(workflow)
@@ -72,12 +79,13 @@ def test_ci(tmp_path: Path, agent: str) -> None:
     again = shell(f"evalkit init {agent}", tmp_path)
     assert again.returncode == 0, again.stderr
     assert again.stdout.count("left as it is") == 3
-    assert action(tmp_path, HARNESS=agent, OUT="reports/action") == [0, 0]
+    asked = {"HARNESS": agent, "OUT": "reports/action", "SUITES": PLAIN}
+    assert action(tmp_path, **asked) == [0, 0]
     assert (tmp_path / "reports/action/report.html").is_file()
     # An agent that ends after its first turn stops worse: the gate says so.
     text = (tmp_path / agent).read_text()
     (tmp_path / agent).write_text(text.replace("if not calls:", "if calls or not calls:"))
-    assert action(tmp_path, HARNESS=agent, OUT="reports/worse") == [0, 1]
+    assert action(tmp_path, **asked) == [0, 1]
 
 
 def action(here: Path, **inputs: str) -> list[int]:
@@ -93,18 +101,95 @@ def action(here: Path, **inputs: str) -> list[int]:
     return codes
 
 
+def pasted(told: str) -> str:
+    """The command that ``init`` prints for a shell: all of its last lines."""
+    lines = told.splitlines()
+    return "\n".join(lines[next(at for at, line in enumerate(lines) if line.startswith("  evalkit ")) :])
+
+
 def test_init_for_a_project_of_another_language(tmp_path: Path) -> None:
-    (tmp_path / "package.json").write_text("{}")
-    done = shell("evalkit init -s gate --suite partial_completion", tmp_path)
+    (tmp_path / "package.json").write_text('{"dependencies": {"mine": "1"}}')
+    done = shell(f"evalkit init -s gate --suite {ONE}", tmp_path)
     assert done.returncode == 0, done.stderr
     assert 'strategies = ["gate"]' in (tmp_path / "evalkit.toml").read_text()
-    assert "setup-node" in (tmp_path / ".github/workflows/termination.yml").read_text()
+    workflow = (tmp_path / ".github/workflows/termination.yml").read_text()
+    assert "setup-node" in workflow
+    assert "pip install 'evalkit-endings'" in workflow
     assert " scenarios correct: reports/baseline/index.html" in done.stdout
-    by_hand = [line.strip() for line in done.stdout.splitlines() if line.startswith("  evalkit ")]
-    assert len(by_hand) == 2
-    for command in by_hand:
-        tried = shell(command, tmp_path)
-        assert tried.returncode == 0, f"{command}: {tried.stdout}{tried.stderr}"
+    assert "the baseline accepts no false dones\n" in done.stdout
+
+
+def test_what_init_prints_catches_a_worse_version_the_second_time(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("done_when: acceptance\n")
+    told = shell(f"evalkit init -s mine.yaml --suite {ONE}", tmp_path).stdout
+    first = shell(pasted(told), tmp_path)
+    assert first.returncode == 0, first.stdout + first.stderr
+    (tmp_path / "mine.yaml").write_text("done_when: silence\n")
+    second = shell(pasted(told), tmp_path)
+    assert second.returncode == 1, second.stdout + second.stderr
+    assert "gate: regression" in second.stdout
+    # One that cannot be planned is no occasion to hold the run before it against the baseline.
+    (tmp_path / "mine.yaml").write_text("done_when: acceptence\n")
+    assert shell(pasted(told), tmp_path).returncode == 2
+
+
+def test_init_says_what_the_baseline_accepts(tmp_path: Path) -> None:
+    told = shell(f"evalkit init -s silence --suite {ONE}", tmp_path).stdout
+    assert "the baseline accepts 1 false done\n" in told
+
+
+def test_init_plays_again_what_the_baseline_was_played_with(tmp_path: Path) -> None:
+    shell("evalkit init -s gate --suite refusal --suite pause_turn", tmp_path)
+    again = shell("evalkit init -s gate", tmp_path)
+    assert "evalkit run pause_turn refusal -s gate --out" in again.stdout
+
+
+def test_init_plays_what_is_quick_enough() -> None:
+    sizes = {**dict.fromkeys(library_families(), 10), "stop_hook": 5, "contradictory_stop": 90}
+    every, none = chosen_families(sizes, 0.01)
+    assert (set(every), none) == (set(library_families()), ())
+    most, left = chosen_families(sizes, 1.0)
+    assert set(ALWAYS) <= set(most)
+    assert sum(sizes[family] for family in most) <= PATIENCE
+    assert "stop_hook" in most
+    assert "contradictory_stop" in left
+    assert chosen_families(sizes, 60.0)[0] == tuple(sorted(ALWAYS))
+    assert chosen_families({"refusal": 3}, 1.0) == (("refusal",), ())
+
+
+@pytest.mark.parametrize(
+    ("package", "lock", "steps"),
+    [
+        ('{"dependencies": {"mine": "1"}}', True, "npm ci"),
+        ('{"devDependencies": {"mine": "1"}}', False, "npm install"),
+        ('{"dependencies": {}}', False, ""),
+        ("", False, ""),
+    ],
+)
+def test_ci_installs_of_node_what_there_is(tmp_path: Path, package: str, lock: bool, steps: str) -> None:
+    (tmp_path / "agent.mjs").write_text("")
+    if package:
+        (tmp_path / "package.json").write_text(package)
+    if lock:
+        (tmp_path / "package-lock.json").write_text("{}")
+    told = shell("evalkit init agent.mjs --no-run", tmp_path).stdout
+    workflow = yaml.safe_load((tmp_path / ".github/workflows/termination.yml").read_text())
+    runs = [step["run"] for step in workflow["jobs"]["termination"]["steps"] if "run" in step]
+    assert [run for run in runs if run.startswith("npm")] == ([steps] if steps else [])
+    assert ("package.json names no dependencies" in told) == (not steps)
+    assert "NPM" not in str(workflow)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("venv", "venv\nreports/\n"), ("/reports/\n", "/reports/\n"), (None, None)]
+)
+def test_init_keeps_runs_out_of_commits(tmp_path: Path, before: str | None, after: str | None) -> None:
+    file = tmp_path / ".gitignore"
+    if before is not None:
+        file.write_text(before)
+    told = shell("evalkit init -s gate --no-run", tmp_path).stdout
+    assert (file.read_text() if file.exists() else None) == after
+    assert ("there is no .gitignore here" in told) == (before is None)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_every_module_is_brought_by_an_extra_that_is_there() -> None:
     for extra in EXTRAS.values():
         assert extra in PROJECT["optional-dependencies"], extra
     assert PROJECT["name"] == DISTRIBUTION
-    assert install("h11") == f"pip install '{DISTRIBUTION}[server]'"
+    assert install("h11") == f"pip install '{DISTRIBUTION}[harness]'"
 
 
 @pytest.mark.parametrize(

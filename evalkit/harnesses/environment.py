@@ -18,6 +18,7 @@ import msgspec
 
 from evalkit.containment.cache import CACHE, cache_base
 from evalkit.containment.folders import held
+from evalkit.extras import missing
 from evalkit.harnesses.manifest import Harness, ManifestError
 
 _READY = "evalkit-ready.json"
@@ -137,7 +138,7 @@ def _make(harness: Harness, folder: Path, say: Say) -> None:
     if setup.python:
         uv = find_program("uv")
         if uv is None:
-            raise SetupError(f"{name}: uv is not installed: pip install uv")
+            raise SetupError(str(missing(f"{name}: the environment", "uv")))
         python = str(folder / "python")
         say(f"{name}: installing {', '.join(setup.python)}")
         lock = harness.folder / "requirements.lock"

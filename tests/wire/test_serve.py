@@ -69,4 +69,4 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     code = f"import sys; sys.modules['h11'] = None\nfrom evalkit.cli import main\nmain(['serve', '{NAME}'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "serve needs h11, which is not installed: pip install 'evalkit-endings[server]'" in done.stderr
+    assert "serve needs h11, which is not installed: pip install 'evalkit-endings[harness]'" in done.stderr
