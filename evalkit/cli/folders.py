@@ -8,6 +8,8 @@ from evalkit.runs.plan import Recipe
 from evalkit.runs.store import FILE, RunError, Store, remove_run
 
 REPORTS = Path("reports")
+#: The baseline that init writes and CI holds runs against.
+BASELINE = "termination-baseline.json"
 
 
 def find_run(name: str) -> Path:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import open_run
+from evalkit.cli.folders import BASELINE, open_run
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
 @click.argument("run")
-@click.option("--baseline", "baseline_file", type=_FILE, required=True, help="Made by evalkit baseline.")
+@click.option("--baseline", "baseline_file", type=_FILE, help="Made by evalkit baseline.")
 @click.option(
     "--rules",
     "rules_file",
@@ -24,7 +25,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--junit", type=_FILE, help="Write JUnit XML.")
 @click.option("--github", is_flag=True, help="Print annotations; add to $GITHUB_STEP_SUMMARY.")
-def command(run: str, baseline_file: Path, rules_file: Path | None, junit: Path | None, github: bool) -> None:
+def command(
+    run: str, baseline_file: Path | None, rules_file: Path | None, junit: Path | None, github: bool
+) -> None:
     """Hold RUN against a baseline. Exit 0: clean; 1: regression; 2: usage; 3: not gateable.
 
     Each reason is one line. A scenario that fails in every episode and did not before is a regression
@@ -36,6 +39,12 @@ def command(run: str, baseline_file: Path, rules_file: Path | None, junit: Path 
     from evalkit.reports.junit import github_annotations, junit_xml, step_summary, verdict
     from evalkit.reports.rules import RulesError, read_rules
 
+    if baseline_file is None:
+        told, hint = "missing option '--baseline'", None
+        if Path(BASELINE).is_file():
+            hint = f"evalkit gate {shlex.quote(run)} --baseline {BASELINE}"
+            told += f": {BASELINE} lies here"
+        raise UsageProblem(told, hint=hint)
     with one_line_errors():
         try:
             rules = read_rules(rules_file)

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import new_run
+from evalkit.cli.folders import BASELINE, new_run
 from evalkit.runs.store import Store
 
 if TYPE_CHECKING:
     from evalkit.runs.plan import Plan
     from evalkit.scenarios.scenario import Scenario
 
-BASELINE = "termination-baseline.json"
 WORKFLOW = Path(".github/workflows/termination.yml")
 FOLDER = "reports/ci"
 #: Where the first baseline is played: another folder, so that what is printed at the end can be pasted.

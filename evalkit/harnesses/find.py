@@ -57,11 +57,19 @@ def find_harness(name: str) -> Harness:
     if Path(name).is_dir():
         raise ManifestError(f"harness {name!r}: the folder holds no {FILE}")
     names = [key for key in harnesses if ":" not in key]
-    guess = did_you_mean(path or name, names)
+    guess = _like_it(Path(name)) or did_you_mean(path or name, names)
     raise ManifestError(
         f"harness {name!r}: no such folder, program, module:function or name{guess}; "
         f"names: {', '.join(names) or 'none is shipped'}"
     )
+
+
+def _like_it(path: Path) -> str:
+    """The program beside a path that was meant, where it has the ending of one."""
+    if path.suffix not in _RUNS or not path.parent.is_dir():
+        return ""
+    there = [str(path.parent / file.name) for file in path.parent.iterdir() if file.suffix in _RUNS]
+    return did_you_mean(str(path), there)
 
 
 def _variant(harness: Harness, variant: str) -> Harness:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -109,15 +110,27 @@ def find_strategy(name: str, home: str = "") -> Strategy:
     point = _plugins().get(name)
     if point is None:
         known = (*strategy_names(), *_GIVEN)
+        defined = _defined_here(name, home)
+        guess = did_you_mean(name, known) if not defined else f" (did you mean {defined!r}?)"
         raise StrategyError(
-            f"unknown strategy {name!r}{did_you_mean(name, known)}; known: {', '.join(known)}, "
-            "module:name, or a YAML file"
+            f"unknown strategy {name!r}{guess}; known: {', '.join(known)}, module:name, or a YAML file"
         )
     try:
         found = point.load()
     except Exception as error:
         raise StrategyError(f"strategy {name!r} cannot be loaded: {_said(error)}") from error
     return _named(found, name)
+
+
+def _defined_here(name: str, home: str) -> str:
+    """``module:name`` of a file of the folder that defines a name; found by its text, nothing is run."""
+    if not name.isidentifier():
+        return ""
+    pattern = re.compile(rf"^(?:def {name}\b|{name}\s*[:=])", re.MULTILINE)
+    for file in sorted(Path(home or os.getcwd()).glob("*.py")):
+        if file.stem.isidentifier() and pattern.search(file.read_text(encoding="utf-8", errors="replace")):
+            return f"{file.stem}:{name}"
+    return ""
 
 
 def _said(error: BaseException) -> str:

@@ -278,3 +278,14 @@ def test_a_wrong_line_of_a_strategy_file_is_named(folder: Path, monkeypatch: pyt
     monkeypatch.chdir(folder)
     assert "s-field.yaml:2: nugdes" in call("run good.yaml -s s-field.yaml")[2]
     assert "s-condition.yaml:1: done_when" in call("run good.yaml -s s-condition.yaml")[2]
+
+
+def test_what_lies_there_is_what_was_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("shipit.py").write_text("raise RuntimeError('not to be run for a hint')\n")
+    Path("mine.py").write_text("from evalkit import Strategy\nboth = 1\n")
+    Path("termination-baseline.json").write_text("{}")
+    assert "(did you mean 'shipit.py'?)" in call("run refusal --harness shippit.py")[2]
+    assert "(did you mean 'mine:both'?)" in call("run refusal -s both")[2]
+    code, _, said = call("gate 'my run'")
+    assert (code, "hint: evalkit gate 'my run' --baseline termination-baseline.json" in said) == (2, True)
