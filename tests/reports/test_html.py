@@ -318,3 +318,14 @@ def test_a_live_run_is_shown_from_its_recordings(tmp_path: Path, monkeypatch: py
     shutil.rmtree(tmp_path / "tapes")
     (without,) = page_of(store).data(1).values()
     assert without["episodes"] == {}
+
+
+def test_a_transcript_opens_where_it_went_wrong_first(tmp_path: Path) -> None:
+    """A call of a cut-off turn is run, two turns before the ending."""
+    text = Path("scenarios/truncation/cut-payment-still-parses.yaml").read_text()
+    (found,) = [one for one in load_text(text, "made.yaml") if one.name == "cut-payment-still-parses"]
+    store = played(tmp_path, make_plan([found], {"made.yaml": text}, ("silence", "gate"), 1, None))
+    (scene,) = scenes(store, [(0, (0,))], {0, 1})
+    failing, passing = scene.episodes["0:0"], scene.episodes["1:0"]
+    assert (failing["harm"] > 0, passing["harm"]) == (True, 0)
+    assert failing["harm"] < failing["turns"]
