@@ -30,11 +30,14 @@ def is_swept(row: Row) -> bool:
 def standing(row: Row) -> tuple[float, float, float]:
     """What the order goes by, best first: correct, then fewer false dones, then fewer premature stops.
 
-    Two rows with the same standing are a tie, and stay one: cost names no winner.
+    Each is a share of the scenarios played: a contender that can stop too early in fewer of them is not the
+    better one for it. Two rows with the same standing are a tie, and stay one: cost names no winner.
     """
-    rates = (row[name]["scenario_rate"] or 0.0 for name in ("correct", "false_done", "premature_stop"))
-    correct, *faults = rates
-    return (-correct, *faults)  # type: ignore[return-value]
+    played = row["scenarios"] or 1
+    correct, false, early = (
+        row[name]["scenario_count"] / played for name in ("correct", "false_done", "premature_stop")
+    )
+    return -correct, false, early
 
 
 def ranked(rows: Sequence[Row], level: str) -> list[Row]:

@@ -14,7 +14,7 @@ from evalkit.stats.causes import causes, told_once
 from evalkit.stats.compare import adjusted, paired, paired_comparisons, rates_by_scenario
 from evalkit.stats.pilot import pilot_pair
 from evalkit.stats.power import NotPlannable
-from evalkit.stats.ranking import leads, places, ranked
+from evalkit.stats.ranking import leads, places, ranked, standing
 from evalkit.stats.records import Record, contender_name, first_reasons, records, shared
 from evalkit.stats.summary import summarize
 from evalkit.stats.tally import make_tally
@@ -279,6 +279,17 @@ class TestRanking:
         (lead,) = self.lines(store)
         assert [each["strategy"] for each in lead["tied"]] == ["b"]
         assert lead["next"]["strategy"] == "c"
+
+    def test_that_less_can_be_stopped_too_early_is_no_merit(self) -> None:
+        def row(base: int) -> dict[str, object]:
+            counts = {"correct": (9, 10), "false_done": (0, 10), "premature_stop": (2, base)}
+            shares = {
+                name: {"scenario_count": count, "scenario_rate": count / of}
+                for name, (count, of) in counts.items()
+            }
+            return {"scenarios": 10, **shares}
+
+        assert standing(row(8)) == standing(row(7))
 
     def test_who_has_no_episode_has_no_rank(self, tmp_path: Path) -> None:
         rows = summarize(grid(tmp_path, [[1, 1]], strategies=["a", "b"]))["rows"]
