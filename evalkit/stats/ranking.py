@@ -148,14 +148,15 @@ def _place(store: Store, row: Row) -> int:
 def _telling(store: Store, pick: Row, order: Sequence[Row], level: str) -> Row | None:
     """The episode that shows best what a choice prevents, where the choice itself is always correct.
 
-    The worst fault that another has there; of the others the best one that has it, for it is the choice's
-    nearest rival; of its scenarios the one in which most others share the fault.
+    The worst fault that another has there, an accepted one aside; of the others the best one that has it, for
+    it is the choice's nearest rival; of its scenarios the one in which most others share the fault.
     """
     mine = _place(store, pick)
     for fault in PREVENTED:
         query = (
             f"select t.scenario, t.contender from tally t join tally p using (scenario) "
-            f"where p.contender = ? and p.correct = p.episodes and t.checks = ? and t.{fault} > 0"
+            f"where p.contender = ? and p.correct = p.episodes and t.checks = ? and t.{fault} > 0 "
+            "and t.correct < t.episodes"
         )
         failing: dict[int, list[int]] = {}
         for scenario, contender in store.rows(query, (mine, level)):

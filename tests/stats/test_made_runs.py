@@ -271,6 +271,13 @@ class TestRanking:
         # Of a's two, that of the first name; both are shared with c.
         assert (none["telling"]["strategy"], none["telling"]["scenario"]) == ("a", "n0")
 
+    def test_an_accepted_fault_tells_nothing(self, tmp_path: Path) -> None:
+        """A contender alone, correct throughout, that stopped early where that is accepted."""
+        accepted = {"ending": "escalated", "truth": "reachable", "premature_stop": 1, "correct": 1}
+        rows = [row(0, 0, 0, 0, **accepted)]
+        (lead,) = self.lines(made_run(tmp_path, recipe([entry("x")], ["a"]), rows))
+        assert lead["telling"] is None
+
     def test_ties_share_a_place_and_sweeps_have_none(self, tmp_path: Path) -> None:
         store = grid(tmp_path, [[1, 1, 0, 1]] * 3, strategies=["a", "b", "c", "d@0.1"])
         order = ranked(summarize(store)["rows"], "full")
