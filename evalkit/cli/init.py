@@ -89,6 +89,9 @@ def command(
     missing = _not_installed(node)
     if harness is not None and missing:
         click.echo(f"note: {missing}")
+    click.echo(
+        "note: evalkit-endings is not on PyPI yet: name where CI gets it from in the CI file's pip install"
+    )
     click.echo("review and commit them, reports/ not; by hand it is:")
     click.echo(f"  evalkit run {what} --out {FOLDER} --replace &&")
     click.echo(f"  evalkit gate {FOLDER} --baseline {BASELINE}")

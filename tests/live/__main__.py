@@ -101,8 +101,8 @@ def _one(
     )
     words, log = begin, folder.with_suffix(".log")
     while True:
-        # From a request's worst case, so that many a limit is reached, to more than is spent before a kill.
-        limit = tokens + dice.randrange(8_000, 80_000)
+        # From about a request's worst case on, so that many a limit is reached before a kill.
+        limit = tokens + dice.randrange(4_000, 12_000)
         more = [*words, "--max-tokens", str(limit), "--concurrency", str(dice.choice((1, 4, 16)))]
         with log.open("ab") as out:
             process = subprocess.Popen(more, stdout=out, stderr=out, env=environment())
