@@ -20,7 +20,7 @@ from evalkit.models.pacing import BUSY
 from evalkit.models.spending import LimitReached, Usage
 from evalkit.runs.live import Live, Session
 from evalkit.runs.medium import PROVIDERS, Medium, unplayable
-from evalkit.scenarios.moves import DelegateMove, FaultMove, TruncateMove, WaitMove
+from evalkit.scenarios.moves import DelegateMove, FaultMove, RawMove, TruncateMove, WaitMove
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
@@ -117,7 +117,8 @@ def acts(loaded: Scenario) -> bool:
             return True
         if isinstance(move, TruncateMove) and move.limit == "context_window":
             return True
-        if move.stop in ("context_window", "model_context_window_exceeded"):
+        labels = (move.stop, move.raw.stop if isinstance(move, RawMove) else None)
+        if "context_window" in labels or "model_context_window_exceeded" in labels:
             return True
     return False
 
