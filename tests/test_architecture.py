@@ -6,6 +6,7 @@ import ast
 import importlib
 import pickle
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -216,3 +217,12 @@ def test_workers_write_no_store() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module == "evalkit.runs.store":
                 assert not {"Store", "_connect"} & {alias.name for alias in node.names}, file.name
+
+
+def test_nothing_lies_about_at_the_top() -> None:
+    """What a profiler or a trial left is not committed; a folder without a history has nothing committed."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    tops = {line.partition("/")[0] for line in listed.stdout.splitlines()}
+    rooms = {"evalkit", "tests", "docs", "scenarios", "harnesses", "cassettes", "reports", ".ci"}
+    files = {"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "action.yml"}
+    assert tops <= rooms | files | {".gitignore", "pyproject.toml", "requirements.lock"}
