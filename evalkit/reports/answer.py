@@ -22,7 +22,7 @@ from evalkit.reports.figures import (
     rate,
 )
 from evalkit.reports.spending import spending_lines
-from evalkit.stats.ranking import UNSURE, standing
+from evalkit.stats.ranking import UNSURE, share_played, standing
 from evalkit.stats.records import episode_name
 from evalkit.strategies.presets import PRESETS
 
@@ -226,17 +226,19 @@ def _against(lead: Row, rows: list[Row], tied: list[Row]) -> str:
 
 def _fewer(first: Row, second: Row) -> str:
     for name, words in (("false_done", "false dones"), ("premature_stop", "premature stops")):
-        one, other = first[name], second[name]
-        if one["scenario_rate"] != other["scenario_rate"]:
-            return f"with fewer {words} ({count(one['scenario_count'])} and {count(other['scenario_count'])})"
+        if share_played(first, name) != share_played(second, name):
+            one, other = (count(row[name]["scenario_count"]) for row in (first, second))
+            return f"with fewer {words} ({one} and {other})"
     return "a tie"
 
 
 def _tested(lead: Row) -> str:
     if lead["p"] is None:
         return "no difference found" if lead["note"].startswith("no scenario differs") else str(lead["note"])
-    p = lead["p_holm"] if lead["p_holm"] is not None else lead["p"]
-    return f"{'no difference found' if p > _ALPHA else 'a difference'} ({p_said(p)})"
+    held = lead["p_holm"] is not None
+    p = lead["p_holm"] if held else lead["p"]
+    said = f"{p_said(p)}, Holm" if held else p_said(p)
+    return f"{'no difference found' if p > _ALPHA else 'a difference'} ({said})"
 
 
 def _of_preset(rows: list[Row], what: str) -> str:

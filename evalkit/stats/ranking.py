@@ -33,11 +33,13 @@ def standing(row: Row) -> tuple[float, float, float]:
     Each is a share of the scenarios played: a contender that can stop too early in fewer of them is not the
     better one for it. Two rows with the same standing are a tie, and stay one: cost names no winner.
     """
-    played = row["scenarios"] or 1
-    correct, false, early = (
-        row[name]["scenario_count"] / played for name in ("correct", "false_done", "premature_stop")
-    )
+    correct, false, early = (share_played(row, rate) for rate in ("correct", "false_done", "premature_stop"))
     return -correct, false, early
+
+
+def share_played(row: Row, rate: str) -> float:
+    """What a rate counts, as a share of the scenarios played, whatever the rate's own base."""
+    return float(row[rate]["scenario_count"]) / (row["scenarios"] or 1)
 
 
 def ranked(rows: Sequence[Row], level: str) -> list[Row]:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from evalkit.containment.folders import held
 from evalkit.containment.workers import in_order
 from evalkit.extras import install
 from evalkit.reports.charts.cost import cost_chart
@@ -87,9 +87,9 @@ def _draw(summary: Row, name: str, folder: Path, kinds: tuple[str, ...] = KINDS[
         svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
         if slim is None:
             return Chart(name, title, _for_page(svg, name, title), kinds)
-        with TemporaryDirectory() as scratch:
-            _write(_laid_out(slim()), Path(scratch) / name, KINDS[:1])
-            narrow = (Path(scratch) / f"{name}.svg").read_text(encoding="utf-8")
+        with held("chart") as scratch:
+            _write(_laid_out(slim()), scratch.folder / name, KINDS[:1])
+            narrow = (scratch.folder / f"{name}.svg").read_text(encoding="utf-8")
     page = _for_page(svg, name, title, " wide")
     return Chart(name, title, page, kinds, _for_page(narrow, f"{name}-narrow", title, " narrow"))
 
