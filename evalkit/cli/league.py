@@ -3,46 +3,68 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 from pathlib import Path
 
 import click
+import msgspec
 
 from evalkit.cli.harnesses import BEHAVIOURS, pins
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
-from evalkit.harnesses.find import find_harness
-from evalkit.reports.league import league_of
-from evalkit.reports.league_files import write_league
+from evalkit.harnesses.find import SHIPPED, find_harness
+from evalkit.reports.league.figures import Behaviour, League, Row, kept_league, merged, row_of
+from evalkit.reports.league.files import write_league
 from evalkit.runs.engine import default_workers
 from evalkit.runs.plan import Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, Store
 from evalkit.scenarios.suites import load_suites
+from evalkit.wire.answers import TITLES
 
-COMMAND = "make league"
+#: What the providers' documentation says of each behaviour.
+DOCUMENTED = SHIPPED / "documented.toml"
 
 
 def make_league(names: tuple[str, ...], library: bool, workers: int | None, out: Path) -> list[str]:
-    """Run what is missing of the league and write it; notes on what was left out."""
+    """Run what is missing of the league and write it; notes on what was left out.
+
+    Rows that are there and are not named stay as they are.
+    """
+    kept = kept_league(out)
     set_up_all(names)
-    behaviours = [_run((str(BEHAVIOURS),), name, workers, out / "runs" / "behaviours") for name in names]
-    whole = [_run((), name, workers, out / "runs" / "library") for name in names] if library else []
-    found = {name: find_harness(name) for name in names}
-    told = tuple((scenario.name, scenario.summary) for scenario in load_suites((str(BEHAVIOURS),)))
-    notes = write_league(
-        league_of(
+    rows: dict[str, Row] = {}
+    families = {scenario.name: scenario.family for scenario in load_suites(())} if library else {}
+    for name in names:
+        harness = find_harness(name)
+        behaviours = _run((str(BEHAVIOURS),), name, workers, out / "runs" / "behaviours")
+        whole = _run((), name, workers, out / "runs" / "library") if library else None
+        heard = behaviours.recipe.heard.get(name)
+        harness = msgspec.structs.replace(harness, heard=heard) if heard is not None else harness
+        row = row_of(
             behaviours,
             whole,
-            {name: pins(harness) for name, harness in found.items() if not harness.variant},
-            {name: harness.summary for name, harness in found.items()},
-            told,
-            COMMAND,
-        ),
-        out,
+            summary=harness.summary,
+            api=TITLES[harness.dialect],
+            streamed=harness.streamed,
+            versions=pins(harness),
+            caps=harness.caps,
+            folder=f"harnesses/{harness.folder.name}" if harness.folder.parent == SHIPPED else "",
+        )
+        if kept is not None and not library and name in kept.rows:
+            row = msgspec.structs.replace(row, library=kept.rows[name].library)
+        rows[name] = row
+        for store in filter(None, (behaviours, whole)):
+            store.close()
+    return write_league(merged(kept, League(_told(), rows, families)), out)
+
+
+def _told() -> tuple[Behaviour, ...]:
+    documented = tomllib.loads(DOCUMENTED.read_text(encoding="utf-8"))
+    return tuple(
+        Behaviour(scenario.name, scenario.summary, **documented[scenario.name])
+        for scenario in load_suites((str(BEHAVIOURS),))
     )
-    for store in (*behaviours, *whole):
-        store.close()
-    return notes
 
 
 def _run(suites: tuple[str, ...], name: str, workers: int | None, folder: Path) -> Store:

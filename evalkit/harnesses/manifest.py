@@ -96,6 +96,7 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dialect: Dialect | None = None
     endings: tuple[Rule, ...] = ()
     env: dict[str, str] = {}
+    caps: str = ""
 
 
 Moment: TypeAlias = Literal["ended", "between_turns", "in_tool", "in_turn"]
@@ -141,7 +142,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Without ``dialect`` the first request tells it.
 
-    ``resident`` programs take one job per line; ``background`` ones poll.
+    ``resident`` programs take one job per line; ``background`` ones poll. ``caps`` says which limits it has
+    of its own, and who chose them.
     """
 
     name: str
@@ -154,6 +156,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     background: bool = False
     time_limit_s: float = 120.0
     model: str = ""
+    caps: str = ""
     env: dict[str, str] = {}
     setup: Setup = Setup()
     tools: Tools = Tools()
@@ -185,6 +188,11 @@ class Harness(msgspec.Struct, frozen=True):
     def summary(self) -> str:
         """What it is, in a line."""
         return self._own.summary
+
+    @property
+    def caps(self) -> str:
+        """The limits that it has of its own, and who chose them."""
+        return self._own.caps or self.manifest.caps
 
     @property
     def offers(self) -> Offers:

@@ -326,7 +326,7 @@ def caveats(summary: Row) -> list[str]:
     if run["not_exercised"]:
         said.append(
             f"{count(run['not_exercised'])} episodes were not exercised (their event left no evidence that "
-            "it landed) and are out of every base."
+            "it landed, or an API would not give that answer to what was asked) and are out of every base."
         )
     for row in at_level(summary, "all"):
         if row["no_requests"]:

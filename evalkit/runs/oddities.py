@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evalkit.runs.store import Store
 from evalkit.runs.traces import output_file, read_trace
-from evalkit.scoring.foreign import CARRIED, UNOFFERED
+from evalkit.scoring.foreign import CARRIED, UNOFFERED, UNREACHABLE
 
 #: How much of what a harness printed stands in its line: the end, where an error says what it is.
 _TAIL = 160
@@ -50,6 +50,7 @@ def _silent(store: Store, number: int, name: str) -> Iterator[str]:
 
 def _seen(store: Store, number: int, name: str) -> Iterator[str]:
     unoffered: dict[str, int] = {}
+    unreachable: dict[str, int] = {}
     carried = 0
     cells = list(
         store.rows("select cell from episode where contender = ? order by orphan_calls desc", (number,))
@@ -58,10 +59,14 @@ def _seen(store: Store, number: int, name: str) -> Iterator[str]:
         kept = read_trace(store.folder, cell)
         if kept is not None:
             carried += CARRIED in kept.seen
+            for why in kept.seen.get(UNREACHABLE, {}):
+                unreachable[why] = unreachable.get(why, 0) + 1
             for tool, count in kept.seen.get(UNOFFERED, {}).items():
                 unoffered[tool] = unoffered.get(tool, 0) + count
     if unoffered:
         tools = ", ".join(list(unoffered)[:5]) + (", …" if len(unoffered) > 5 else "")
         yield f"{name} called tools that were never offered: {tools}"
+    for why, count in unreachable.items():
+        yield f"{name}: {count} episodes not exercised, for an answer that cannot come: {why}"
     if carried:
         yield f"{name} carried something from one task to the next; each then had a process of its own"

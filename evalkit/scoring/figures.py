@@ -114,7 +114,7 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
     unasked_calls: Annotated[int, _seen("gated calls that were allowed and never ran")] = 0
     no_requests: Annotated[bool, _flag("the harness asked the model for nothing at all")] = False
     not_exercised: Annotated[
-        bool, _seen("its event left no evidence that it landed: in no base, counted")
+        bool, _seen("its event left no evidence that it landed, or an answer could not come: in no base")
     ] = False
 
     turns: Annotated[int, Figure("model turns", "size")]

@@ -43,6 +43,8 @@ from evalkit.wire.tool_names import ToolNames
 CARRIED = "carried over"
 #: How tools that were called and never offered are told there.
 UNOFFERED = "tools that were never offered"
+#: How answers are told there that an API would not give to such a request.
+UNREACHABLE = "answers that cannot come"
 #: Stalls of a script last so much of what they say: a client notices them all the same.
 STALL_SCALE = 0.02
 #: Model names that clients of the dialects know.
@@ -292,7 +294,7 @@ class Trial:
         return self.seen.begins_within or (strays > 0 and not self.seen.requests)
 
     def _life(self) -> None:
-        """What became of the user's words, and whether each event left evidence that it landed."""
+        """What became of the user's words, and whether all that the script does could come to pass."""
         trace, words = self.stage.trace, self._wire.words
         assert trace is not None
         if self.stage.approver is not None:
@@ -304,7 +306,7 @@ class Trial:
             trace.forgotten_words += 1
             trace.found("forgotten_words", text)
         crashes = any(isinstance(move, CrashMove) for move in walk(self._arena.scenario.moves))
-        trace.not_exercised = self._missed > 0 or (crashes and not self._landed)
+        trace.not_exercised = bool(self._missed or (crashes and not self._landed) or self.seen.unreachable)
         compactor = self.stage.compactor
         if compactor is not None and any(compactions(self._arena.scenario)) and not compactor.exercised:
             trace.not_exercised = True
@@ -446,7 +448,7 @@ def told_of(seen: Seen) -> dict[str, Any]:
         "dialect faults": list(seen.dialect_faults),
         "warnings": dict(seen.warnings),
         "not expressible": dict(seen.inexpressible),
-        "words under a forced tool choice": seen.unreachable,
+        UNREACHABLE: dict(seen.unreachable),
         UNOFFERED: dict(seen.unoffered),
     }
     return {name: value for name, value in told.items() if value}

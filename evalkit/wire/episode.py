@@ -15,7 +15,7 @@ import msgspec
 from evalkit.core.channels import is_own
 from evalkit.core.events import Crashed
 from evalkit.core.requests import Request, Result
-from evalkit.core.turns import Call, Claim, Finish, Text, Turn, make_turn
+from evalkit.core.turns import Call, Claim, Finish, ServerCall, Text, Turn, make_turn
 from evalkit.wire.answers import Dialect, Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
 from evalkit.wire.conversation import (
@@ -261,8 +261,7 @@ class Episode:
             if dialect == "responses":
                 return self._say(dialect, body, incoming, out, turn.native or turn.stop)
             return fault_reply(dialect, "http_500", streamed=incoming.stream)
-        if incoming.choice not in ("auto", "none") and not turn.calls and turn.kind == "content":
-            self.seen.unreachable += 1
+        self.seen.unreachable.update(_unreachable(turn, incoming))
         self.turns += 1
         wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
         self._spoken.delivered(wire)
@@ -559,6 +558,17 @@ class Episode:
         if sent is None or sent.id != name:
             return "none", None
         return sent.turn.claim, sent.turn.told
+
+
+def _unreachable(turn: Turn, incoming: Incoming) -> Iterator[str]:
+    """Why an API would not give this answer to this request."""
+    if any(isinstance(block, ServerCall) for block in turn.content) and not incoming.server_tools:
+        yield "no server tool was offered"
+    if incoming.choice in ("auto", "none") or turn.calls:
+        return
+    # A refusal may come all the same, and so may thinking that is cut off before the call.
+    if turn.kind in ("content", "pause", "unknown") or (turn.kind == "cut_off" and turn.text):
+        yield "a tool call was forced"
 
 
 def _digest(raw: bytes) -> bytes:

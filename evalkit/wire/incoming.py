@@ -29,7 +29,8 @@ class Incoming(msgspec.Struct, frozen=True):
 
     ``limit`` is the output limit, None where the request sets none. ``continues`` is the answer whose
     conversation the server holds and this request goes on with. ``schema`` is a structured output asked for.
-    ``choice`` is the tool choice: ``auto``, ``none``, ``required``, or a tool's name.
+    ``choice`` is the tool choice: ``auto``, ``none``, ``required``, or a tool's name. ``server_tools``: it
+    offers tools that the API runs itself.
     """
 
     pieces: tuple[Piece, ...]
@@ -42,6 +43,7 @@ class Incoming(msgspec.Struct, frozen=True):
     schema: Mapping[str, Any] | None = None
     choice: str = "auto"
     system: str = ""
+    server_tools: bool = False
 
 
 class BadRequest(Exception):

@@ -18,7 +18,7 @@ class Seen:
     ``compactions`` rewritten ones, ``repeated`` answers given again, ``refused`` requests that broke a
     rule. ``dialect_faults`` are the dialect's own rules among those, ``warnings`` rules that are only
     assumed. ``inexpressible`` says what the dialect could not say of the script; ``unreachable`` counts
-    turns that a real API would not give (words under a forced tool choice).
+    answers that an API would not give to what was asked, by the reason.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Seen:
         self.dialect_faults: list[str] = []
         self.warnings: Counter[str] = Counter()
         self.inexpressible: Counter[str] = Counter()
-        self.unreachable = 0
+        self.unreachable: Counter[str] = Counter()
         #: Tools that were called and that nobody offered.
         self.unoffered: Counter[str] = Counter()
         self._refused_body = b""

@@ -20,5 +20,6 @@ await serve(async (job) => {
     messages: [{ role: "user", content: job.prompt }],
     tools,
   });
-  return last.stop_reason;
+  const calls = last.content.some((block) => block.type === "tool_use");
+  return last.stop_reason === "tool_use" && !calls ? "tool_use without a call" : last.stop_reason;
 });

@@ -11,7 +11,10 @@ def run(job):
         tools=[beta_tool(function) for function in job.functions()],
         messages=[{"role": "user", "content": job.prompt}],
     )
-    return runner.until_done().stop_reason
+    last = runner.until_done()
+    if last.stop_reason == "tool_use" and not any(block.type == "tool_use" for block in last.content):
+        return "tool_use without a call"
+    return last.stop_reason
 
 
 serve(run)

@@ -1,4 +1,6 @@
-"""LangChain's create_agent. The variant's middleware looks at what is open before the agent may end."""
+"""LangChain's create_agent. A variant's middleware looks at what is open before the agent may end."""
+
+import os
 
 from evalkit_harness import serve
 from langchain.agents import create_agent
@@ -6,6 +8,7 @@ from langchain.agents.middleware import AgentMiddleware, hook_config
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import StructuredTool
+from langchain_openai import ChatOpenAI
 
 
 class NothingOpen(AgentMiddleware):
@@ -25,6 +28,16 @@ class NothingOpen(AgentMiddleware):
         return {"messages": [HumanMessage(f"Still open: {', '.join(items)}")], "jump_to": "model"}
 
 
+def model(job):
+    if job.variant not in ("chat", "responses"):
+        return ChatAnthropic(model=job.model)
+    return ChatOpenAI(
+        model=job.model,
+        base_url=os.environ["OPENAI_BASE_URL"],
+        use_responses_api=job.variant == "responses",
+    )
+
+
 def run(job):
     tools = [
         StructuredTool(
@@ -36,9 +49,10 @@ def run(job):
         for tool in job.tools
     ]
     middleware = [NothingOpen(job)] if job.variant == "after_agent" else []
-    agent = create_agent(ChatAnthropic(model=job.model), tools, middleware=middleware)
+    agent = create_agent(model(job), tools, middleware=middleware)
     state = agent.invoke({"messages": [{"role": "user", "content": job.prompt}]})
-    return state["messages"][-1].response_metadata.get("stop_reason") or "end"
+    told = state["messages"][-1].response_metadata
+    return told.get("stop_reason") or told.get("finish_reason") or told.get("status") or "end"
 
 
 serve(run)

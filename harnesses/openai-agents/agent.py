@@ -1,10 +1,18 @@
-"""OpenAI's Agents SDK: one agent, run to its final output. The variant wants a typed one."""
+"""OpenAI's Agents SDK: one agent, run to its final output. A variant wants a typed one, another speaks Chat Completions."""
 
 import json
 
-from agents import Agent, AgentOutputSchemaBase, Runner, function_tool, set_tracing_disabled
+from agents import (
+    Agent,
+    AgentOutputSchemaBase,
+    OpenAIChatCompletionsModel,
+    Runner,
+    function_tool,
+    set_tracing_disabled,
+)
 from agents.exceptions import ModelBehaviorError
 from evalkit_harness import serve
+from openai import AsyncOpenAI
 
 set_tracing_disabled(True)
 
@@ -41,7 +49,7 @@ class Report(AgentOutputSchemaBase):
 def run(job):
     agent = Agent(
         name="worker",
-        model=job.model,
+        model=OpenAIChatCompletionsModel(job.model, AsyncOpenAI()) if job.variant == "chat" else job.model,
         tools=[function_tool(function, strict_mode=False) for function in job.functions()],
         output_type=Report(job.output_schema) if job.variant == "output_type" else None,
     )

@@ -1,12 +1,15 @@
-"""pydantic-ai: an agent whose output is text. The variant holds each output against what was listed."""
+"""pydantic-ai: an agent whose output is text. A variant holds each output against what was listed."""
 
 from evalkit_harness import serve
 from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+
+MODELS = {"chat": OpenAIChatModel, "responses": OpenAIResponsesModel}
 
 
 def run(job):
-    agent = Agent(AnthropicModel(job.model), retries=5)
+    agent = Agent(MODELS.get(job.variant, AnthropicModel)(job.model), retries=5)
     for function in job.functions():
         agent.tool_plain(function)
 

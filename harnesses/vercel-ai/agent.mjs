@@ -20,5 +20,6 @@ await serve(async (job) => {
     stopWhen: isStepCount(20),
     prompt: job.prompt,
   });
-  return result.finishReason;
+  const calls = result.toolCalls.length > 0;
+  return result.finishReason === "tool-calls" && !calls ? "tool-calls without a call" : result.finishReason;
 });

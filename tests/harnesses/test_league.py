@@ -1,68 +1,194 @@
-"""The league's tables, from made-up cells and from a run."""
+"""The league's figures, tables and page, from made-up rows and from a run."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.reports.league import Cell, League, Standing, league_markdown, ranked
-from evalkit.reports.league_files import write_league
+from evalkit.cli.league import DOCUMENTED, make_league
+from evalkit.core.toml import toml_of
+from evalkit.harnesses.find import SHIPPED, shipped
+from evalkit.reports.league.document import in_the_field, league_markdown, library_parts, library_rows
+from evalkit.reports.league.faults import faults
+from evalkit.reports.league.figures import (
+    REFERENCE,
+    Behaviour,
+    League,
+    LeagueError,
+    Result,
+    Row,
+    common,
+    kept_league,
+    merged,
+    order,
+)
+from evalkit.reports.league.files import write_league
+from evalkit.reports.league.page import league_page
+from evalkit.scenarios.loader import load_file
 
-LEAGUE = League(
-    date="2026-01-02",
-    evalkit="0",
-    command="make league",
-    versions={"a": ["lib==1"]},
-    summaries={"a": "first", "b": "second"},
-    behaviours=(("plain", "It ends."), ("paused", "It pauses.")),
-    cells={
-        "a": {"plain": Cell("done/complete", "x.y.Stop", True), "paused": Cell(why="no label")},
-        "b": {
-            "plain": Cell("done/complete", "stop", True),
-            "paused": Cell("never/reachable", "evalkit's cap"),
-        },
-    },
-    standings=(Standing("a", 3, 4, {"f_one": (3, 4)}),),
+RIGHT, WRONG = (
+    Result("done/complete", True, "x.y.Stop", 6),
+    Result("done/reachable", False, "stop", 4, "false_done"),
 )
 
 
-def test_the_table_has_outcome_and_native_signal_and_what_cannot_be_said() -> None:
-    assert ranked(LEAGUE) == ["a", "b"]
+def row(library: dict[str, Result] | None = None, **behaviours: Result) -> Row:
+    return Row(
+        "2026-01-02",
+        "0",
+        "a loop",
+        "Chat Completions",
+        False,
+        ("lib==1",),
+        "none",
+        "harnesses/a",
+        behaviours,
+        library or {},
+    )
+
+
+LEAGUE = League(
+    (
+        Behaviour("plain", "It ends.", "That is right.", "https://example.invalid/docs"),
+        Behaviour("paused", "It pauses.", "Go on."),
+    ),
+    {
+        "narrow": row(plain=RIGHT, paused=Result(why="no label")),
+        "wide": row(
+            {"late": WRONG, "words": RIGHT},
+            plain=WRONG,
+            paused=Result("never/reachable", False, "", 9, "over_continuation"),
+        ),
+        "wide:strict": row({"late": RIGHT, "words": Result(why="no notion")}, plain=RIGHT, paused=RIGHT),
+        REFERENCE: row(plain=RIGHT, paused=RIGHT),
+    },
+    {"late": "partial_completion", "words": "user_turns"},
+)
+
+
+def test_rows_are_ordered_by_what_all_can_be_shown_and_the_reference_stands_apart() -> None:
+    # By shares of what each was shown, narrow (1 of 1) would stand level with wide:strict (2 of 2).
+    assert common(each.behaviours for each in LEAGUE.rows.values()) == {"plain"}
+    assert order(LEAGUE) == ["narrow", "wide:strict", "wide"]
     text = league_markdown(LEAGUE)
-    assert "| a | 1 of 1 | **done/complete**<br>Stop | · |" in text
-    assert "| b | 1 of 2 | **done/complete**<br>stop | never/reachable<br>evalkit's cap |" in text
-    assert "| a | 3 of 4 | 3/4 |" in text
-    assert "- **a**: first (`lib==1`)" in text
-    assert "2026-01-02" in text
-    assert "`make league`" in text
+    assert "| narrow | Chat Completions | 1 of 1 | 1 of 1 | **done/complete**<br>Stop | · |" in text
+    assert "| wide | Chat Completions | 0 of 1 | 0 of 2 | done/reachable<br>stop | never/reachable |" in text
+    assert text.index(f"| {REFERENCE} |") > text.index("| wide |")
+
+
+def test_what_happens_in_the_field_counts_the_harnesses_without_the_reference() -> None:
+    assert in_the_field(LEAGUE, "plain") == "2 of 3 are correct; 1 called done, was not."
+    assert in_the_field(LEAGUE, "paused") == "1 of 2 are correct; 1 never ended."
+    assert (
+        in_the_field(msgspec.structs.replace(LEAGUE, rows={}), "plain")
+        == "None of these harnesses can be shown it."
+    )
+
+
+def test_the_library_is_in_two_tables_of_which_one_is_the_whole_life() -> None:
+    parts = {title: families for title, _, families in library_parts(LEAGUE)}
+    assert parts == {"The library by family": ["partial_completion"], "The whole life": ["user_turns"]}
+    assert library_rows(LEAGUE, ["partial_completion"]) == [
+        ("wide:strict", [(1, 1)], (1, 1)),
+        ("wide", [(0, 1)], (0, 1)),
+    ]
+    # Nobody but wide has words: nothing is common.
+    assert library_rows(LEAGUE, ["user_turns"]) == [
+        ("wide:strict", [(0, 0)], (0, 0)),
+        ("wide", [(1, 1)], (0, 0)),
+    ]
+
+
+def test_the_costliest_faults_come_with_a_command_and_what_mends_them() -> None:
+    found = faults(LEAGUE, "wide")
+    assert [(fault.scenario, fault.mended) for fault in found] == [
+        ("late", ("wide:strict",)),
+        ("plain", ("wide:strict",)),
+        ("paused", ("wide:strict",)),
+    ]
+    assert found[0].command == "evalkit harnesses run wide late"
+    assert faults(LEAGUE, "narrow") == []
+
+
+def test_a_row_that_is_played_again_leaves_the_others(tmp_path: Path) -> None:
+    write_league(LEAGUE, tmp_path)
+    kept = kept_league(tmp_path)
+    assert kept == LEAGUE
+    again = League(LEAGUE.behaviours, {"narrow": row(plain=WRONG)})
+    both = merged(kept, again)
+    assert set(both.rows) == set(LEAGUE.rows)
+    assert both.rows["narrow"].behaviours["plain"] == WRONG
+    assert both.rows["wide"] == LEAGUE.rows["wide"]
+    (tmp_path / "league.json").write_text('{"date": "2026-01-02"}')
+    with pytest.raises(LeagueError, match="is no league of this version"):
+        kept_league(tmp_path)
 
 
 def test_the_files(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert write_league(LEAGUE, tmp_path) == []
-    assert {file.name for file in tmp_path.iterdir()} == {"README.md", "league.json", "heat.svg"}
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "README.md",
+        "league.json",
+        "heat.svg",
+        "index.html",
+    }
     again = (tmp_path / "heat.svg").read_bytes()
     write_league(LEAGUE, tmp_path)
     assert (tmp_path / "heat.svg").read_bytes() == again
     assert b"never ended" in again
 
 
-def test_a_league_of_one_that_needs_no_package(tmp_path: Path) -> None:
-    arguments = [
-        "harnesses",
-        "league",
-        "--harness",
-        "gated-loop",
-        "--no-library",
-        "--out",
-        str(tmp_path / "l"),
-    ]
+def test_the_page_has_each_cells_transcript_once_and_loads_nothing() -> None:
+    shown = Result("done/complete", True, "stop", 6, transcript="  1  end_turn\n       text: <b>done</b>")
+    rows = {name: row(plain=shown, paused=shown) for name in ("a", "b")}
+    page = league_page(msgspec.structs.replace(LEAGUE, rows=rows))
+    (transcripts,) = (part.split("</script>")[0] for part in page.split('id="transcripts">')[1:])
+    assert json.loads(transcripts) == [shown.transcript]
+    assert page.count('data-place="0"') == 4
+    assert "<b>done</b>" not in page
+    assert not [part for part in ("src=", "<link", "@import", "fetch(") if part in page]
+
+
+def test_each_behaviour_says_what_is_documented_of_it() -> None:
+    documented: dict[str, Any] = toml_of(DOCUMENTED.read_bytes())
+    assert list(documented) == [scenario.name for scenario in load_file(SHIPPED / "behaviours.yaml")]
+
+
+def test_each_shipped_harness_says_what_caps_it_has() -> None:
+    assert [name for name, harness in shipped().items() if not harness.caps] == []
+
+
+@pytest.fixture
+def played(tmp_path: Path) -> tuple[Path, list[str]]:
+    folder = tmp_path / "l"
+    return folder, ["harnesses", "league", "--harness", REFERENCE, "--no-library", "--out", str(folder)]
+
+
+def test_a_league_of_one_that_needs_no_package(played: tuple[Path, list[str]]) -> None:
+    folder, arguments = played
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    text = (tmp_path / "l" / "README.md").read_text()
-    assert "| gated-loop | 18 of 20 |" in text
+    text = (folder / "README.md").read_text()
+    assert f"| {REFERENCE} | Anthropic Messages | " in text
     assert "escalated/reachable<br>to a person: refusal" in text
-    assert CliRunner().invoke(main, arguments).exit_code == 0
+    league = kept_league(folder)
+    assert league is not None
+    mine = league.rows[REFERENCE].behaviours
+    assert mine["paused"].correct
+    assert "list_items" in mine["paused"].transcript
+    # It offers no server tool, so an API would not answer with one.
+    assert mine["paused-in-a-server-tool"].why == "such an answer cannot come: no server tool was offered"
+    others = {**league.rows, "other": row(plain=RIGHT)}
+    (folder / "league.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(league, rows=others)))
+    make_league((REFERENCE,), False, 2, folder)
+    again = kept_league(folder)
+    assert again is not None
+    assert set(again.rows) == {REFERENCE, "other"}
+    assert again.rows[REFERENCE].behaviours == mine

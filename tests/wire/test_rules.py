@@ -342,4 +342,4 @@ def test_a_response_has_one_history() -> None:
 def test_words_under_a_forced_tool_choice_are_counted_as_unreachable() -> None:
     played = Episode(stage([{"say": "Done."}]))
     post(played, "chat", {**base("chat"), "tools": [FUNCTION], "tool_choice": "required"})
-    assert played.seen.unreachable == 1
+    assert played.seen.unreachable == {"a tool call was forced": 1}

@@ -11,6 +11,8 @@ from evalkit.wire.answers import listed, mapped, text_in
 from evalkit.wire.anthropic_messages.answers import read_blocks
 from evalkit.wire.incoming import Incoming, Piece, Role, schema_in, shape
 
+#: Tools that the API runs itself, by how their types begin; others of its own (bash, memory) the client runs.
+_SERVER_TOOLS = ("web_search", "web_fetch", "code_execution", "tool_search", "advisor")
 THREADS_BETA = "message-threads-2026-08-12"
 
 
@@ -41,6 +43,8 @@ def read(body: Mapping[str, Any]) -> Incoming:
         or schema_in(body, "output_format", "schema"),
         choice=_choice(choice),
         system=text_in(body.get("system")),
+        server_tools=bool(body.get("mcp_servers"))
+        or any(str(mapped(tool).get("type")).startswith(_SERVER_TOOLS) for tool in listed(body.get("tools"))),
     )
 
 

@@ -12,6 +12,8 @@ from evalkit.wire.incoming import Incoming, Piece, schema_in, shape
 from evalkit.wire.openai_responses.answers import CLIENT_ITEMS, read_items
 from evalkit.wire.openai_responses.compaction import summary_in
 
+#: Tools that the API runs itself, by how their types begin.
+_SERVER_TOOLS = ("web_search", "file_search", "code_interpreter", "image_generation", "mcp", "tool_search")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", *(f"{kind}_output" for kind in CLIENT_ITEMS))
 
 
@@ -43,6 +45,9 @@ def read(body: Mapping[str, Any]) -> Incoming:
         schema=schema_in(body, "text", "format", "schema"),
         choice=_choice(body.get("tool_choice")),
         system=text_in(body.get("instructions")),
+        server_tools=any(
+            str(mapped(tool).get("type")).startswith(_SERVER_TOOLS) for tool in listed(body.get("tools"))
+        ),
     )
 
 

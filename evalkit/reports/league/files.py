@@ -1,4 +1,4 @@
-"""The league's files: its figures, its page, its heat map."""
+"""The league's files: its figures, its page, its Markdown, its heat map."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from evalkit.extras import missing
 from evalkit.reports.charts import ChartsMissing
 from evalkit.reports.charts.outcomes import GROUPS, group_of
 from evalkit.reports.charts.style import RC, one
-from evalkit.reports.league import Cell, League, league_markdown, ranked
+from evalkit.reports.league.document import in_order, league_markdown
+from evalkit.reports.league.figures import FILE, League, Result
+from evalkit.reports.league.page import league_page
 
 _CANNOT = ("#f0f0f0", "")
 
 
 def write_league(league: League, folder: Path) -> list[str]:
-    """Write ``league.json``, ``README.md`` and ``heat.svg``; notes on what was left out."""
+    """Write ``league.json``, ``README.md``, ``index.html`` and ``heat.svg``; notes on what was left out."""
     folder.mkdir(parents=True, exist_ok=True)
     encoded = msgspec.json.format(msgspec.json.encode(league), indent=1)
-    (folder / "league.json").write_bytes(encoded + b"\n")
+    (folder / FILE).write_bytes(encoded + b"\n")
     (folder / "README.md").write_text(league_markdown(league), encoding="utf-8")
+    (folder / "index.html").write_text(league_page(league), encoding="utf-8")
     try:
         draw_heat(league, folder / "heat.svg")
     except ChartsMissing as error:
@@ -35,13 +38,13 @@ def draw_heat(league: League, file: Path) -> None:
         from matplotlib.patches import Patch, Rectangle
     except ImportError:
         raise ChartsMissing(str(missing("the heat map", "matplotlib"))) from None
-    harnesses, names = ranked(league), [name for name, _ in league.behaviours]
+    harnesses, names = in_order(league), [each.name for each in league.behaviours]
     used: dict[str, tuple[str, str]] = {}
     with matplotlib.rc_context(RC):
         figure, axes = one(3.6 + 0.46 * len(names), 3.4 + 0.32 * len(harnesses))
         for y, harness in enumerate(harnesses):
             for x, name in enumerate(names):
-                cell = league.cells[harness].get(name)
+                cell = league.rows[harness].behaviours.get(name)
                 group, (colour, hatch) = _look(cell)
                 used[group] = colour, hatch
                 square = Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=colour, hatch=hatch, edgecolor="white")
@@ -65,9 +68,9 @@ def draw_heat(league: League, file: Path) -> None:
         figure.savefig(file, metadata={"Date": None, "Creator": None})
 
 
-def _look(cell: Cell | None) -> tuple[str, tuple[str, str]]:
+def _look(cell: Result | None) -> tuple[str, tuple[str, str]]:
     """The group of a cell, its colour and hatch."""
-    if cell is None or cell.why or cell.outcome.startswith("void"):
-        return "cannot be said in its API", _CANNOT
+    if cell is None or cell.why:
+        return "cannot come, or not be said in its API", _CANNOT
     group = group_of(cell.outcome)
     return group, GROUPS[group]
