@@ -8,6 +8,8 @@ from evalkit.runs.plan import Recipe
 from evalkit.runs.store import FILE, RunError, Store, remove_run
 
 REPORTS = Path("reports")
+#: Runs that are named where the one that was asked for is not there.
+_NAMED = 5
 #: The baseline that init writes and CI holds runs against.
 BASELINE = "termination-baseline.json"
 
@@ -22,7 +24,8 @@ def find_run(name: str) -> Path:
     for folder in (Path(name), REPORTS / name):
         if (folder / FILE).is_file():
             return folder
-    raise RunError(f"{name}: is no run folder (no {FILE})")
+    there = ", ".join(str(file.parent) for file in sorted(REPORTS.glob(f"*/{FILE}"))[:_NAMED])
+    raise RunError(f"{name}: is no run folder (no {FILE})" + (f"; there are: {there}" if there else ""))
 
 
 def open_run(name: str, *, write: bool = False) -> Store:

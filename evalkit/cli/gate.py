@@ -34,6 +34,7 @@ def command(
     whatever the thresholds allow; so is a new false done or a new duplicate effect, unless new_faults
     says otherwise.
     """
+    from evalkit.reports.answer import show_command
     from evalkit.reports.baseline import BaselineError, Incompatible, read_baseline
     from evalkit.reports.gate import Judgement, Reason, judge
     from evalkit.reports.junit import github_annotations, junit_xml, step_summary, verdict
@@ -61,12 +62,15 @@ def command(
                 raise UsageProblem(" ".join(str(error).split())) from None
             finally:
                 store.close()
-    for reason in judgement.reasons:
-        click.echo(" ".join(reason.line.split()))
+    for line in judgement.lines:
+        click.echo(" ".join(line.split()))
     compared = ", ".join(f"{name} in {len(found)} scenarios" for name, found in judgement.compared.items())
     click.echo(f"gate: {verdict(judgement)}" + (f" ({compared})" if compared else ""))
     if judgement.left_open:
         click.echo(judgement.left_open)
+    told = next((reason for reason in judgement.of("regression") if reason.scenario), None)
+    if told is not None:
+        click.echo(f"next: {show_command(run, f'{told.scenario}/{told.contender}')}")
     if junit is not None:
         _write(junit, junit_xml(judgement))
     if github:

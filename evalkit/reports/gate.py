@@ -23,6 +23,8 @@ from evalkit.stats.summary import summarize
 Level = Literal["regression", "not gateable", "note"]
 #: Exit codes of the command, by what was found.
 CLEAN, REGRESSION, USAGE, NOT_GATEABLE = 0, 1, 2, 3
+#: Scenarios of which the same is said that have a line each.
+_TOLD_EACH = 5
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -57,6 +59,19 @@ class Judgement(msgspec.Struct, frozen=True):
         if "regression" in levels:
             return REGRESSION
         return NOT_GATEABLE if "not gateable" in levels else CLEAN
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """All reasons, a line each; what is said of many scenarios of a contender is said once."""
+        same: dict[tuple[str, str, str], list[Reason]] = {}
+        for reason in self.reasons:
+            same.setdefault((reason.level, reason.contender, reason.message), []).append(reason)
+        for found in same.values():
+            if len(found) <= _TOLD_EACH:
+                yield from (reason.line for reason in found)
+                continue
+            names = ", ".join(reason.scenario for reason in found[:_TOLD_EACH])
+            yield msgspec.structs.replace(found[0], scenario=f"{len(found)} scenarios ({names}, …)").line
 
     @property
     def left_open(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -85,8 +86,28 @@ def test_each_planted_regression_is_caught(kept: tuple[Path, str], name: str) ->
     result = call("gate", play(folder, PLANTED[name], name.replace(" ", "-")), "--baseline", baseline)
     assert result.exit_code == 1, result.output
     lines = result.output.splitlines()
-    assert any(line.startswith("regression: ") for line in lines)
-    assert lines[-2].startswith("gate: regression")
+    told = [line for line in lines if line.startswith("regression: ")]
+    assert told
+    assert lines[-3].startswith("gate: regression")
+    # What leads on from there can be pasted, and shows one of them.
+    assert lines[-1].startswith("next: evalkit show ")
+    shown = call(*shlex.split(lines[-1].removeprefix("next: evalkit ")))
+    assert shown.exit_code == 0
+    assert lines[-1].split()[-1].split("/")[0] in told[0]
+
+
+def test_what_is_said_of_many_scenarios_is_one_line(kept: tuple[Path, str]) -> None:
+    folder, baseline = kept
+    (folder / "part").mkdir(exist_ok=True)
+    shutil.copy(next((folder / "suite").glob("pauses-*")), folder / "part")
+    result = call("gate", play(folder, KEPT, "part-run", suite="part"), "--baseline", baseline)
+    assert result.exit_code == 3
+    (missing,) = [line for line in result.output.splitlines() if "was not run" in line]
+    number = len(SUITES) - 1
+    assert f"mine.yaml: {number} scenarios (five-reports-in-a-row, " in missing
+    junit = folder / "part.xml"
+    call("gate", str(folder / "part-run"), "--baseline", baseline, "--junit", str(junit))
+    assert junit.read_text(encoding="utf-8").count("was not run") >= number
 
 
 def test_files_for_ci(kept: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
