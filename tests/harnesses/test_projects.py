@@ -173,8 +173,25 @@ class TestWhatIsSaid:
         said = self.said(tmp_path, invents, monkeypatch)
         assert "agent.py called tools that were never offered: ship_it" in said
 
+    def test_answers_that_cannot_come_are_out_of_every_base(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        forces = HEAD.replace(
+            '"messages": messages}',
+            '"messages": messages, "tools": job.tools, "tool_choice": {"type": "any"}}',
+        )
+        said = self.said(tmp_path, forces + WORKS, monkeypatch, 1)
+        assert (
+            "agent.py: 1 episodes not exercised, for an answer that cannot come: a tool call was forced"
+            in said
+        )
+        store = Store.open(tmp_path / "out", write=False)
+        assert list(store.rows("select not_exercised, counted from episode")) == [(1, 0)]
+        store.close()
+
     def test_nothing_is_said_of_one_that_works(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         said = self.said(tmp_path, HEAD + WORKS, monkeypatch)
         assert "no request" not in said
         assert "never offered" not in said
         assert "carried" not in said
+        assert "cannot come" not in said

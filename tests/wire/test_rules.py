@@ -343,3 +343,19 @@ def test_words_under_a_forced_tool_choice_are_counted_as_unreachable() -> None:
     played = Episode(stage([{"say": "Done."}]))
     post(played, "chat", {**base("chat"), "tools": [FUNCTION], "tool_choice": "required"})
     assert played.seen.unreachable == {"a tool call was forced": 1}
+
+
+@pytest.mark.parametrize(
+    ("tools", "unreachable"),
+    [
+        ([], {"no server tool was offered": 1}),
+        ([{"type": "bash_20250124", "name": "bash"}], {"no server tool was offered": 1}),
+        ([{"type": "web_search_20250305", "name": "web_search"}], {}),
+    ],
+)
+def test_a_server_tool_that_was_not_offered_is_counted_as_unreachable(
+    tools: list[dict[str, str]], unreachable: dict[str, int]
+) -> None:
+    played = Episode(stage([{"pause": {}}, {"say": "Done."}]))
+    post(played, "anthropic", {**base("anthropic"), "tools": tools})
+    assert played.seen.unreachable == unreachable
