@@ -68,9 +68,9 @@ def command(
     click.echo(f"gate: {verdict(judgement)}" + (f" ({compared})" if compared else ""))
     if judgement.left_open:
         click.echo(judgement.left_open)
-    told = next((reason for reason in judgement.of("regression") if reason.scenario), None)
-    if told is not None:
-        click.echo(f"next: {show_command(run, f'{told.scenario}/{told.contender}')}")
+    first = next((reason for reason in judgement.of("regression") if reason.scenario), None)
+    if first is not None:
+        click.echo(f"next: {show_command(run, f'{first.scenario}/{first.contender}')}")
     if junit is not None:
         _write(junit, junit_xml(judgement))
     if github:

@@ -772,6 +772,11 @@ class Stage:
         return self.compactor.reports if self.compactor is not None else 0
 
     @property
+    def played_out(self) -> bool:
+        """Whether the last answer was none of the script's, which has ended."""
+        return self.player.has_ended(self.state)
+
+    @property
     def owes_words(self) -> bool:
         """Whether the answer to the last request is to be held until the user's words were fetched."""
         return any(words.when == "in_turn" and words.due for words in self._waiting)

@@ -567,6 +567,10 @@ class Player:
         until: Until = ops[state.pc].until
         return until == "any" or self._passes(until, stimulus, named)
 
+    def has_ended(self, state: PlayerState) -> bool:
+        """Whether the script has nothing more to say, and the answer was not its own."""
+        return state.pc >= len(self._main.ops)
+
     def happens_at(self, state: PlayerState) -> bool:
         """Whether what a state stands at is a fault or an event."""
         ops = self._main.ops

@@ -261,7 +261,8 @@ class Episode:
             if dialect == "responses":
                 return self._say(dialect, body, incoming, out, turn.native or turn.stop)
             return fault_reply(dialect, "http_500", streamed=incoming.stream)
-        self.seen.unreachable.update(_unreachable(turn, incoming))
+        if not self.script.played_out:
+            self.seen.unreachable.update(_unreachable(turn, incoming))
         self.turns += 1
         wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
         self._spoken.delivered(wire)

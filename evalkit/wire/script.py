@@ -53,6 +53,10 @@ class Script(Protocol):
         """Whether the harness is to be killed now that the calls of the last turn are answered."""
 
     @property
+    def played_out(self) -> bool:
+        """Whether the last answer was none of the script's, which has ended."""
+
+    @property
     def owes_words(self) -> bool:
         """Whether the answer is to be held until the user's words were fetched."""
 

@@ -52,9 +52,14 @@ def in_the_field(league: League, behaviour: str) -> str:
     if not found:
         return "None of these harnesses can be shown it."
     right = sum(result.correct for result in found)
-    how = Counter(group_of(result.outcome) for result in found if not result.correct)
+    how = Counter(_went(result) for result in found if not result.correct)
     wrong = "; ".join(f"{count} {group}" for group, count in how.most_common())
     return f"{right} of {len(found)} are correct" + (f"; {wrong}." if wrong else ".")
+
+
+def _went(result: Result) -> str:
+    """How a wrong result went: what was wrong with it where the outcome alone is right."""
+    return result.damage.replace("_", " ") if result.outcome == "done/complete" else group_of(result.outcome)
 
 
 def league_markdown(league: League) -> str:
