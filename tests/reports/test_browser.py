@@ -13,6 +13,8 @@ import yaml
 from evalkit.reports import html
 from evalkit.reports.charts.draw import _draw
 from evalkit.reports.html import write_page
+from evalkit.reports.league.figures import Behaviour, League, Result, Row
+from evalkit.reports.league.page import league_page
 from evalkit.runs.plan import Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store
@@ -519,3 +521,63 @@ def test_markup_of_a_scenario_shows_as_text(browser: Browser, tmp_path: Path) ->
     assert browser.run("window.hurt === undefined && document.querySelector('#episode img') === null")
     assert browser.complaints == []
     assert [url for url in browser.requests if url not in (page, "about:blank")] == []
+
+
+class TestTheLeague:
+    """Its page, from rows that were made up."""
+
+    @pytest.fixture
+    def shown(self, browser: Browser, tmp_path: Path) -> Browser:
+        right = Result("done/complete", True, "stop", 6, transcript="  6  end_turn\n       text: <All> done.")
+        wrong = Result("done/reachable", False, "stop", 4, "false_done", transcript="  4  end_turn")
+        (tmp_path / "index.html").write_text(league_page(league(right, wrong)), encoding="utf-8")
+        browser.open((tmp_path / "index.html").as_uri() + "#?api=Chat+Completions")
+        return browser
+
+    def names(self, browser: Browser) -> list[str]:
+        """The rows of the first table that can be seen."""
+        rows = "[...document.querySelectorAll('table.cells tbody tr')].filter(row => row.offsetHeight)"
+        return list(browser.run(f"{rows}.map(row => row.dataset.name)"))
+
+    def choose(self, browser: Browser, name: str, value: str) -> None:
+        field = f"document.getElementById('{name}')"
+        browser.run(
+            f"{field}.value = {value!r}; {field}.dispatchEvent(new Event('input', {{bubbles: true}}))"
+        )
+
+    def test_it_is_filtered_and_the_address_keeps_it(self, shown: Browser) -> None:
+        assert self.names(shown) == ["b"]
+        self.choose(shown, "by-api", "")
+        assert self.names(shown) == ["a", "b"]
+        self.choose(shown, "by-name", "A")
+        assert self.names(shown) == ["a"]
+        self.choose(shown, "by-behaviour", "1")
+        cells = "[...document.querySelectorAll('tr[data-name=a] td.cell')].filter(cell => cell.offsetHeight)"
+        assert shown.run(f"{cells}.length") == 1
+        assert "Go on." in text(shown, "#meaning-of-one")
+        assert shown.run("location.hash") == "#?name=a&behaviour=paused"
+
+    def test_a_cell_opens_its_transcript_with_the_command_that_plays_it(self, shown: Browser) -> None:
+        shown.click("tr[data-name=b] td.cell button")
+        assert text(shown, "#shown-title") == "b: plain"
+        assert text(shown, "#shown-outcome") == "done/reachable (stop), not correct"
+        assert text(shown, "#shown-text").strip() == "4 end_turn".replace(" ", "  ", 1)
+        assert text(shown, "#shown-command") == "evalkit harnesses run b plain"
+
+    def test_nothing_is_wider_than_a_phone(self, shown: Browser) -> None:
+        shown.size(390, 844, mobile=True)
+        assert shown.run("document.documentElement.scrollWidth") == 390
+        shown.size(1440, 1000)
+
+
+def league(right: Result, wrong: Result) -> League:
+    """Two rows on two behaviours."""
+
+    def row(api: str, result: Result) -> Row:
+        results = {"plain": result, "paused": right}
+        return Row("2026-01-02", "0", "a loop", api, False, (), "none", "", results)
+
+    rows = {"a": row("Anthropic Messages", right), "b": row("Chat Completions", wrong)}
+    return League(
+        (Behaviour("plain", "It ends.", "Right."), Behaviour("paused", "It waits.", "Go on.")), rows
+    )
