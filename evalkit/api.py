@@ -71,8 +71,11 @@ class Run:
             before.close()
             after.close()
 
-    def report(self, *, charts: bool = True, single_file: bool = False) -> Path:
-        """Write the report into the folder; the page to open, or with ``single_file`` the one to send."""
+    def report(self, *, charts: bool | None = None, single_file: bool = False) -> Path:
+        """Write the report into the folder; the page to open, or with ``single_file`` the one to send.
+
+        ``charts`` are drawn or not; None draws them from twenty scenarios on, as the command does.
+        """
         from evalkit.reports.html import SINGLE_FILE
         from evalkit.reports.write import write_report
 

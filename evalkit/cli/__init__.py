@@ -76,6 +76,7 @@ class _Lazy(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """What is wrong with the options in front of a command is told in a line, as all else."""
+        extra.setdefault("terminal_width", terminal.help_width())
         try:
             return super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:

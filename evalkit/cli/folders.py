@@ -12,6 +12,8 @@ REPORTS = Path("reports")
 _NAMED = 5
 #: The baseline that init writes and CI holds runs against.
 BASELINE = "termination-baseline.json"
+#: Of ``--charts/--no-charts``: what :func:`evalkit.reports.write.draws` does.
+CHARTS_HELP = "Draw the charts. Without either: where there are 20 scenarios and more."
 
 
 def find_run(name: str) -> Path:

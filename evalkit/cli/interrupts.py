@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -70,6 +69,8 @@ def leave(code: int) -> None:
 
 def _end_children() -> None:
     """End workers that a thread is just starting: they would say in many lines that their parent is gone."""
+    from pathlib import Path
+
     quiet, end = 0, time.monotonic() + 0.5
     while quiet < 4 and time.monotonic() < end:
         quiet += 1
@@ -83,8 +84,16 @@ def _end_children() -> None:
         time.sleep(0.01)
 
 
+def _own() -> bytes:
+    try:
+        with open("/proc/self/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 #: A child that has not become another program yet is still called as this one.
-_OWN = Path("/proc/self/cmdline").read_bytes() if os.path.exists("/proc/self/cmdline") else b""
+_OWN = _own()
 
 
 def _restore(before: dict[signal.Signals, Any], others: int, told: int) -> None:

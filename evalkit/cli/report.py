@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import open_run
+from evalkit.cli.folders import CHARTS_HELP, open_run
 from evalkit.runs.store import Store
 
 
@@ -21,7 +21,7 @@ from evalkit.runs.store import Store
     type=click.Path(path_type=Path, file_okay=False),
     help="Write it to this folder, not to RUN's own.",
 )
-@click.option("--charts/--no-charts", default=True, help="Draw the charts.")
+@click.option("--charts/--no-charts", default=None, help=CHARTS_HELP)
 @click.option(
     "--transcripts",
     type=click.IntRange(0),
@@ -40,7 +40,7 @@ from evalkit.runs.store import Store
 def command(
     run: str,
     out: Path | None,
-    charts: bool,
+    charts: bool | None,
     transcripts: int,
     png: bool,
     pdf: bool,
@@ -49,10 +49,12 @@ def command(
 ) -> None:
     """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
     from evalkit.reports.table import print_table
-    from evalkit.reports.write import write_report
+    from evalkit.reports.write import draws, write_report
     from evalkit.stats.damage import worst
     from evalkit.stats.summary import summarize
 
+    if charts is None and (png or pdf):
+        charts = True
     started, busy = time.perf_counter(), _cpu()
     kinds = ("svg", *(kind for kind, asked in (("png", png), ("pdf", pdf)) if asked))
     with one_line_errors():
@@ -72,7 +74,8 @@ def command(
         episodes, look_at = store.count(), worst(store)
         store.close()
     report = str(out) if out else None
-    print_table(summary, folder=str(store.folder), report=report, worst=look_at, notes=notes)
+    undrawn = charts is None and not draws(summary, charts)
+    print_table(summary, folder=str(store.folder), report=report, worst=look_at, notes=notes, undrawn=undrawn)
     took, worked = time.perf_counter() - started, _cpu() - busy
     click.echo(f"{episodes:,} episodes in {took:.1f} s ({worked:.1f} s of CPU){_memory()}")
 

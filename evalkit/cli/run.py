@@ -10,7 +10,7 @@ from typing import Any, get_args
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import REPORTS, find_run, new_run, open_run
+from evalkit.cli.folders import CHARTS_HELP, REPORTS, find_run, new_run, open_run
 from evalkit.cli.interrupts import exit_code
 from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
@@ -118,7 +118,7 @@ from evalkit.wire.answers import TITLES
 )
 @click.option("--fresh", is_flag=True, help="A process of its own for each episode of a program.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout and nothing else.")
-@click.option("--charts/--no-charts", default=True, help="Draw the charts.")
+@click.option("--charts/--no-charts", default=None, help=CHARTS_HELP)
 @click.option(
     "--single-file", is_flag=True, help="Also write report.html: the whole page in one file to send."
 )
@@ -139,7 +139,7 @@ def command(
     again: tuple[Which, str] | None,
     fresh: bool,
     as_json: bool,
-    charts: bool,
+    charts: bool | None,
     single_file: bool,
     concurrency: int,
     headers: tuple[str, ...],
@@ -148,7 +148,8 @@ def command(
     """Run SUITEs (YAML files, folders or families; without one, the shipped library) and report.
 
     Without -s and --harness six presets run: silence, finish_tool, checklist, acceptance, certificate, gate.
-    The run folder holds the episodes, index.html, report.md, summary.json, episodes.csv and charts.
+    The run folder holds the episodes, index.html, report.md, summary.json, episodes.csv and, where there are
+    20 scenarios and more, charts.
     """
     notes: list[str] = []
     scenarios: list[Scenario] | None = None
@@ -281,12 +282,12 @@ def _resumed(name: str, *, quiet: bool) -> tuple[Plan, Store]:
 
 
 def _report(
-    store: Store, notes: list[str], *, as_json: bool, charts: bool, single: bool, stopped: bool = False
+    store: Store, notes: list[str], *, as_json: bool, charts: bool | None, single: bool, stopped: bool = False
 ) -> None:
     """Write and print the report. Exit 1 where it is green over nothing, unless ``stopped`` says so."""
     from evalkit.reports.evaluated import unevaluated
     from evalkit.reports.table import print_table
-    from evalkit.reports.write import summary_text, write_report
+    from evalkit.reports.write import draws, summary_text, write_report
     from evalkit.runs.oddities import oddities
     from evalkit.stats.damage import worst
 
@@ -297,7 +298,9 @@ def _report(
     if as_json:
         click.echo(summary_text(summary), nl=False)
     else:
-        print_table(summary, folder=str(store.folder), worst=look_at, notes=[*notes, *odd, *more])
+        undrawn = charts is None and not draws(summary, charts)
+        told = [*notes, *odd, *more]
+        print_table(summary, folder=str(store.folder), worst=look_at, notes=told, undrawn=undrawn)
     if reasons and not stopped:
         for reason in reasons:
             click.echo(f"evalkit: no evaluation: {reason}", err=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from evalkit.core.escaping import for_styled_terminal
@@ -38,3 +39,16 @@ def plain() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+def help_width() -> int:
+    """Columns of a help text: those of the terminal, at most 78, as click has them.
+
+    Left to itself click loads :mod:`shutil` for it, archives and all: a tenth of the start of ``--help``.
+    """
+    named = os.environ.get("COLUMNS", "")
+    columns = int(named) if named.isdecimal() else 0
+    # It may be closed, or no terminal.
+    with suppress(AttributeError, ValueError, OSError):
+        columns = columns or os.get_terminal_size(sys.__stdout__.fileno()).columns  # type: ignore[union-attr]
+    return max(min(columns or 80, 80) - 2, 50)

@@ -15,6 +15,13 @@ from evalkit.core.turns import Block, Call, ServerCall, Text, Thinking, Turn
 from evalkit.models.approver import Approver, Decision
 from evalkit.models.scripted import STAGE_SLOTS, Stage
 
+#: How a resident process that mixes up its tasks is told in an episode's record.
+CARRIED = "carried over"
+#: How tools that were called and never offered are told there.
+UNOFFERED = "tools that were never offered"
+#: How answers are told there that an API would not give to such a request.
+UNREACHABLE = "answers that cannot come"
+
 
 class Exchange(msgspec.Struct, omit_defaults=True):
     """One answer of the model, and what the harness made of it.

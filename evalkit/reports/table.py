@@ -42,12 +42,14 @@ def print_table(
     report: str | None = None,
     worst: str = "",
     notes: Sequence[str] = (),
+    undrawn: bool = False,
     width: int | None = None,
 ) -> None:
     """Print the answer, the comparison by level of checks, notes in a line each, and what to do next.
 
     ``folder`` is the run's, ``report`` the report's where that is another; empty where none was written.
-    ``worst`` names the episode to look at where none tells contenders apart.
+    ``worst`` names the episode to look at where none tells contenders apart, ``undrawn`` says that there are
+    no charts because nobody asked for them.
     """
     from rich.console import Console
 
@@ -62,7 +64,7 @@ def print_table(
     for line in end_lines(summary, report, notes):
         for part in textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False):
             console.print(part, soft_wrap=True)
-    for line in next_lines(summary, folder, report, worst):
+    for line in next_lines(summary, folder, report, worst, undrawn=undrawn):
         console.print(line, soft_wrap=True)
 
 
@@ -147,7 +149,9 @@ def end_lines(summary: Row, report: str, notes: Sequence[str]) -> Iterator[str]:
     yield from notes
 
 
-def next_lines(summary: Row, folder: str, report: str, worst: str = "") -> Iterator[str]:
+def next_lines(
+    summary: Row, folder: str, report: str, worst: str = "", *, undrawn: bool = False
+) -> Iterator[str]:
     """What to do next, as commands to paste."""
     if not folder:
         return
@@ -160,3 +164,6 @@ def next_lines(summary: Row, folder: str, report: str, worst: str = "") -> Itera
     episode = told[0] if told else worst
     if episode:
         yield f"  {show_command(folder, episode)}"
+    if undrawn:
+        elsewhere = f" --out {shlex.quote(report)}" if report != folder else ""
+        yield f"  evalkit report {shlex.quote(folder)} --charts{elsewhere}"

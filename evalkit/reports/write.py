@@ -16,6 +16,7 @@ from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
 from evalkit.secrets.bodies import clean_json
 from evalkit.secrets.cleaning import clean_text
+from evalkit.stats.compare import FEWEST
 from evalkit.stats.summary import summarize
 
 TABLE = "episodes.csv"
@@ -31,10 +32,18 @@ def summary_text(summary: dict[str, Any]) -> str:
     return msgspec.json.format(text, indent=1) + "\n"
 
 
+def draws(summary: dict[str, Any], charts: bool | None) -> bool:
+    """Whether charts are drawn: as asked, else where there are enough scenarios for more than counts.
+
+    Drawing takes longer than playing and writing a small run; its tables say all.
+    """
+    return charts if charts is not None else summary["run"]["scenarios"] >= FEWEST
+
+
 def write_report(
     store: Store,
     *,
-    charts: bool = True,
+    charts: bool | None = None,
     transcripts: int = TRANSCRIPTS,
     kinds: tuple[str, ...] = KINDS[:1],
     single: bool = False,
@@ -42,9 +51,10 @@ def write_report(
 ) -> tuple[dict[str, Any], list[str]]:
     """Write the report of a run; the summary, and notes on what was left out.
 
-    ``into`` is the folder for it, made where it is not there; without it the run's own.
-    ``transcripts`` is the number of episodes whose transcripts go into the page, ``kinds`` the forms in which
-    charts are written (SVG, and what is asked for), ``single`` whether there is also one file to send.
+    ``into`` is the folder for it, made where it is not there; without it the run's own. ``charts`` are drawn
+    or not; None leaves it to :func:`draws`. ``transcripts`` is the number of episodes whose transcripts go
+    into the page, ``kinds`` the forms in which charts are written (SVG, and what is asked for), ``single``
+    whether there is also one file to send.
     """
     folder = into or store.folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +74,7 @@ def write_report(
 
 
 def _write_rest(
-    store: Store, folder: Path, charts: bool, kinds: tuple[str, ...], transcripts: int, single: bool
+    store: Store, folder: Path, charts: bool | None, kinds: tuple[str, ...], transcripts: int, single: bool
 ) -> tuple[dict[str, Any], list[str]]:
     summary = summarize(store)
     notes = list(summary["run"]["raised"])
@@ -72,7 +82,7 @@ def _write_rest(
     (folder / "report.md").write_text(clean_text(report_markdown(summary, store.created)), encoding="utf-8")
     drawn: list[Chart] = []
     workers = default_workers()
-    if charts:
+    if draws(summary, charts):
         try:
             drawn = draw_charts(summary, folder / "charts", workers, kinds)
         except ChartsMissing as error:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalkit.harnesses.records import CARRIED, UNOFFERED, UNREACHABLE
 from evalkit.runs.store import Store
 from evalkit.runs.traces import output_file, read_trace
-from evalkit.scoring.foreign import CARRIED, UNOFFERED, UNREACHABLE
 
 #: How much of what a harness printed stands in its line: the end, where an error says what it is.
 _TAIL = 160

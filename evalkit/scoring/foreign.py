@@ -19,7 +19,7 @@ from evalkit.harnesses.endings import Finished, Further, ending_of
 from evalkit.harnesses.environment import Environment, environment_of
 from evalkit.harnesses.manifest import Events, Harness, Heard, Rule
 from evalkit.harnesses.names import names_of
-from evalkit.harnesses.records import Kept, Observed, Wrong
+from evalkit.harnesses.records import CARRIED, UNOFFERED, UNREACHABLE, Kept, Observed, Wrong
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.harnesses.service import ServiceRunner
 from evalkit.models.approver import Approver
@@ -39,12 +39,6 @@ from evalkit.wire.server import Server
 from evalkit.wire.side import Side
 from evalkit.wire.tool_names import ToolNames
 
-#: How a resident process that mixes up its tasks is told in an episode's record.
-CARRIED = "carried over"
-#: How tools that were called and never offered are told there.
-UNOFFERED = "tools that were never offered"
-#: How answers are told there that an API would not give to such a request.
-UNREACHABLE = "answers that cannot come"
 #: Stalls of a script last so much of what they say: a client notices them all the same.
 STALL_SCALE = 0.02
 #: Model names that clients of the dialects know.

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -61,6 +60,8 @@ class StrategyError(ValueError):
 
 
 def _plugins() -> dict[str, Any]:
+    from importlib.metadata import entry_points
+
     return {point.name: point for point in entry_points(group="evalkit.strategies")}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -75,12 +75,10 @@ class Strategy:
     def __post_init__(self) -> None:
         if not isinstance(self.done_when, Condition):
             raise ValueError(f"done_when must be a condition, got {self.done_when!r}")
-        hints = get_type_hints(type(self))
-        for field in fields(self):
-            allowed = get_args(hints[field.name])
-            value = getattr(self, field.name)
-            if allowed and all(isinstance(option, str) for option in allowed) and value not in allowed:
-                raise ValueError(f"{field.name} must be one of {', '.join(allowed)}; got {value!r}")
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
         for name in ("nudges", "nudge_budget", "resends", "cut_offs", "max_turns", "max_tokens", "max_usd"):
             value = getattr(self, name)
             whole = int if name != "max_usd" else (int, float)
@@ -105,3 +103,8 @@ class Strategy:
     def but(self, **changes: Any) -> Strategy:
         """The same strategy with some fields changed."""
         return replace(self, **changes)
+
+
+_ALLOWED = {name: get_args(hint) for name, hint in get_type_hints(Strategy).items()}
+#: The fields that have one of some words, with the words.
+_CHOICES = {name: words for name, words in _ALLOWED.items() if words and {*map(type, words)} == {str}}

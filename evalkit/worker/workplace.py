@@ -7,7 +7,6 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -112,6 +111,8 @@ def find_kit(name: str) -> Kit:
     """A kit by name: ``scenario``, an entry point of ``evalkit.kits``, or ``module:name``. TaskError else."""
     if name == SCENARIO:
         return _loaded(name, "evalkit.worker.scripted", "scenario_kit")
+    from importlib.metadata import entry_points
+
     points = {point.name: point for point in entry_points(group="evalkit.kits")}
     if name in points:
         module, _, attribute = points[name].value.partition(":")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib import import_module
-from importlib.metadata import entry_points
 
 from evalkit.core.names import among
 from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec, action_of
@@ -31,6 +30,8 @@ _SHIPPED = {
 
 @lru_cache(maxsize=1)
 def _plugins() -> dict[str, str]:
+    from importlib.metadata import entry_points
+
     return {point.name: point.value for point in entry_points(group="evalkit.worlds")}
 
 

@@ -11,9 +11,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click import HelpFormatter
 from click.testing import CliRunner, Result
 
 from evalkit.cli import COMMANDS, main
+from evalkit.cli.terminal import help_width
+from evalkit.reports.write import draws
+from evalkit.stats.compare import FEWEST
 from tests.helpers import document
 
 EXAMPLE = "migration-reports-at-four-of-six"
@@ -118,14 +122,36 @@ def test_report_writes_the_same_files_again(here: Path) -> None:
 
 
 def test_charts_are_drawn_and_the_svg_is_the_same_each_time(here: Path) -> None:
-    call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r")
+    call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r", "--charts")
     charts = here / "r" / "charts"
     names = {file.name for file in charts.iterdir()}
     assert {"outcomes-full.svg", "cost-full.svg", "heat-false-done.svg"} <= names
     assert not any(name.endswith((".png", ".pdf")) for name in names)
     before = {file.name: file.read_bytes() for file in charts.glob("*.svg")}
-    call("report", "r")
+    call("report", "r", "--charts")
     assert before == {file.name: file.read_bytes() for file in charts.glob("*.svg")}
+    call("report", "r", "--png")
+    assert (charts / "outcomes-full.png").exists()
+
+
+def test_a_small_run_draws_charts_where_they_are_asked_for(here: Path) -> None:
+    said = call("run", EXAMPLE, "-s", "gate", "--out", "r").output
+    assert said.endswith("\n  evalkit report r --charts\n")
+    assert not (here / "r" / "charts").exists()
+    elsewhere = call("report", "r", "--out", "other").output
+    assert "\n  evalkit report r --charts --out other\n" in elsewhere
+    assert "--charts" not in call("report", "r", "--charts").output
+    assert (here / "r" / "charts").exists()
+    assert "--charts" not in call("report", "r", "--no-charts").output
+
+
+def test_from_which_size_on_charts_are_drawn() -> None:
+    sizes = [{"run": {"scenarios": count}} for count in (FEWEST - 1, FEWEST)]
+    assert [draws(size, None) for size in sizes] == [False, True]
+    assert [draws(size, True) for size in sizes] == [True, True]
+    assert not any(draws(size, False) for size in sizes)
+    for command in ("run", "report"):
+        assert f"where there are {FEWEST} scenarios" in " ".join(call(command, "--help").output.split())
 
 
 def test_scenarios(here: Path) -> None:
@@ -273,6 +299,26 @@ def test_nothing_heavy_is_loaded_for_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_help_loads_nothing_that_click_would_load_for_archives_and_paths() -> None:
+    program = (
+        "import sys, click\n"
+        "before = set(sys.modules)\n"
+        "from evalkit.cli import main\n"
+        "try:\n    main(['--help'])\n"
+        "except SystemExit:\n    print(*set(sys.modules) - before, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "evalkit.cli" in loaded
+    assert not loaded & {"shutil", "pathlib", "evalkit.cli.run", "msgspec"}
+
+
+@pytest.mark.parametrize(("columns", "width"), [("60", 58), ("200", 78), ("10", 50), ("none", 78), ("0", 78)])
+def test_help_is_as_wide_as_click_makes_it(columns: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    assert help_width() == HelpFormatter().width == width
 
 
 def cpu_seconds(*words: str) -> float:

@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 
 from evalkit import __version__
-from evalkit.harnesses.records import Kept
+from evalkit.harnesses.records import UNREACHABLE, Kept
 from evalkit.reports.kept import kept_text
 from evalkit.runs.plan import cell_name
 from evalkit.runs.store import RunError, Store
 from evalkit.runs.traces import read_trace
-from evalkit.scoring.foreign import UNREACHABLE
 from evalkit.stats.damage import DAMAGE, DAMAGE_PLACE
 
 FILE = "league.json"
