@@ -90,7 +90,7 @@ def test_a_report_is_left_as_soon(place: Path, number: signal.Signals) -> None:
     """While its charts are drawn by two processes."""
     chosen = ["plain.yaml", "-s", "silence", "-s", "gate", "--no-charts", "--out", "made"]
     subprocess.run(run("run", *chosen), cwd=place, check=True, capture_output=True)
-    process = begin(run("report", "made"), place)
+    process = begin(run("report", "made", "--charts"), place)
     ended(process, place, number, lambda: len(children(process.pid)) >= 2)
     assert (place / "made" / FILE).exists()
 

@@ -130,7 +130,7 @@ def test_no_plant_is_found_in_anything_written(
     for words in (
         ("show", "out", "0"),
         ("show", "out", "1"),
-        ("report", "out"),
+        ("report", "out", "--charts"),
         ("run", "--replay", "tapes", "--out", "again", "suite.yaml"),
         ("cassettes", "check", "tapes"),
         ("baseline", "out"),
