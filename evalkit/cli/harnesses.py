@@ -11,7 +11,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.harnesses.environment import SetupError, cache_folder, is_ready, needs_setup, set_up
-from evalkit.harnesses.find import SHIPPED, find_harness, shipped
+from evalkit.harnesses.find import BEHAVIOURS, EVENTS, SCENES, find_harness, shipped
 from evalkit.harnesses.manifest import Harness
 from evalkit.runs.engine import MOST_WORKERS
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from evalkit.harnesses.records import Kept
     from evalkit.scenarios.scenario import Scenario
     from evalkit.scoring.episode import Episode
-
-#: The scenarios that every harness is shown: what models do when they stop.
-BEHAVIOURS = SHIPPED / "behaviours.yaml"
-#: One small scenario for each event that a manifest can claim.
-EVENTS = SHIPPED / "events.yaml"
 
 
 @click.group()
@@ -114,7 +109,7 @@ def _events(name: str, scenarios: list[Scenario]) -> Iterator[bool]:
     from evalkit.scoring.figures import FLAGS
     from evalkit.scoring.foreign import why_not_expressible
 
-    with _playing(name) as (harness, play):
+    with playing(name) as (harness, play):
         for scenario in scenarios:
             if why_not_expressible(scenario, harness) is not None:
                 continue
@@ -133,12 +128,13 @@ def _events(name: str, scenarios: list[Scenario]) -> Iterator[bool]:
 @click.argument("scenario")
 @click.option("--seed", default=0, show_default=True)
 def run(name: str, scenario: str, seed: int) -> None:
-    """Run one SCENARIO, a behaviour of the league or any other, with NAME and show it turn by turn."""
+    """Run one SCENARIO, of the league, of a card or any other, with NAME and show it turn by turn."""
     from evalkit.scenarios.loader import load_file
     from evalkit.scenarios.suites import load_suites
 
     with one_line_errors():
-        found = [known for known in load_file(BEHAVIOURS) if known.name == scenario]
+        shown = [*load_file(BEHAVIOURS), *load_file(SCENES)]
+        found = [known for known in shown if known.name == scenario]
         found = found or load_suites((scenario,))
         if len(found) != 1:
             raise UsageProblem(f"scenario {scenario!r} stands for {len(found)}: name one of them")
@@ -146,15 +142,17 @@ def run(name: str, scenario: str, seed: int) -> None:
 
 
 @contextmanager
-def _playing(name: str) -> Iterator[tuple[Harness, Callable[[Scenario, int], tuple[Episode, Kept]]]]:
-    """A harness, set up and heard, and what plays an episode of it."""
+def playing(
+    name: str, seconds: float | None = None
+) -> Iterator[tuple[Harness, Callable[[Scenario, int], tuple[Episode, Kept]]]]:
+    """A harness, set up and heard, and what plays an episode of it, for ``seconds`` at most."""
     from evalkit.cli.setting_up import set_up_all
     from evalkit.scoring.arena import Arena
     from evalkit.scoring.foreign import contract_of, hear, run_foreign, runner_of, server_for_harnesses
 
     set_up_all((name,))
     harness = hear(find_harness(name))
-    contract, runner = contract_of(harness), runner_of(harness)
+    contract, runner = contract_of(harness), runner_of(harness, seconds=seconds)
     try:
         with server_for_harnesses() as server:
             yield (
@@ -172,13 +170,45 @@ def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
     from evalkit.reports.kept import episode_figures, kept_text
     from evalkit.scoring.foreign import why_not_expressible
 
-    with _playing(name) as (harness, play):
+    with playing(name) as (harness, play):
         reason = why_not_expressible(scenario, harness)
         if reason is not None:
             raise UsageProblem(f"scenario {scenario.name!r} is not expressible for {name}: {reason}")
         episode, kept = play(scenario, seed)
     items = len(scenario.world.items)
     return episode, kept_text(kept, scenario.name, items, episode_figures(episode))
+
+
+@command.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, with what each scene showed.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write NAME.txt for each into a folder, and a README.md that holds them side by side.",
+)
+def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
+    """What NAMEs count, how they end and when they give up: measured, never declared.
+
+    Some forty small scenes are played with each, and each line is read off what was seen in them. Without a
+    NAME, all that are shipped.
+    """
+    from evalkit.cli.cards import card_of
+    from evalkit.reports.cards import card_text, cards_json, write_cards
+
+    if as_json and out is not None:
+        raise UsageProblem("--json prints, --out writes: take one of them")
+    cards = []
+    for name in names or tuple(shipped()):
+        with one_line_errors():
+            cards.append(card_of(name))
+        if out is None and not as_json:
+            click.echo(card_text(cards[-1]), nl=False)
+    if as_json:
+        click.echo(cards_json(cards), nl=False)
+    if out is not None:
+        write_cards(cards, out)
+        click.echo(f"cards: {out / 'README.md'}")
 
 
 @command.command()

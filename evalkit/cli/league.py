@@ -9,10 +9,10 @@ from pathlib import Path
 import click
 import msgspec
 
-from evalkit.cli.harnesses import BEHAVIOURS, pins
+from evalkit.cli.harnesses import pins
 from evalkit.cli.progress import progress_of
 from evalkit.cli.setting_up import set_up_all
-from evalkit.harnesses.find import SHIPPED, find_harness
+from evalkit.harnesses.find import BEHAVIOURS, SHIPPED, find_harness
 from evalkit.reports.league.figures import Behaviour, League, Row, kept_league, merged, row_of
 from evalkit.reports.league.files import write_league
 from evalkit.runs.engine import default_workers

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -144,6 +146,34 @@ def schema(out: Path | None) -> None:
         click.echo(schema_text(), nl=False)
     else:
         out.write_text(schema_text(), encoding="utf-8")
+
+
+@command.command()
+@click.argument("harness")
+@click.option(
+    "--runner", type=click.Choice(["pytest", "node"]), help="Without it, by the language of the harness."
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
+def contract(harness: str, runner: Literal["pytest", "node"] | None, out: Path | None) -> None:
+    """A test file that holds HARNESS to its card: the same reason, no more steps, no more spent.
+
+    The scenes of the card are played twice. For pytest or node:test.
+    """
+    from evalkit.cli.cards import card_of
+    from evalkit.harnesses.find import find_harness
+    from evalkit.reports.contracts import contract_text, runner_for
+
+    with one_line_errors():
+        found = find_harness(harness)
+        card, again = card_of(harness), card_of(harness)
+    here = os.path.relpath(Path.cwd(), out.resolve().parent if out is not None else Path.cwd())
+    text = contract_text(harness, card, again.sights, runner or runner_for(found), Path(here).as_posix())
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    out.write_text(text, encoding="utf-8")
+    command = "node --test" if (runner or runner_for(found)) == "node" else "pytest"
+    click.echo(f"wrote {out}; run it with: {command} {out}")
 
 
 @command.command()

@@ -12,6 +12,12 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _INSIDE = _PACKAGE / "_harnesses"
 #: The folder of the shipped harnesses: inside an installed package, beside it in a checkout.
 SHIPPED = _INSIDE if _INSIDE.is_dir() else _PACKAGE.parent / "harnesses"
+#: The scenarios that every harness is shown: what models do when they stop.
+BEHAVIOURS = SHIPPED / "behaviours.yaml"
+#: What a harness counts, what it is limited by, when it gives up: the rest of its card.
+SCENES = SHIPPED / "card.yaml"
+#: One small scenario for each event that a manifest can claim.
+EVENTS = SHIPPED / "events.yaml"
 #: How a program is run, by the ending of its name; anything else must be executable.
 _RUNS: dict[str, tuple[str, ...]] = {
     ".py": ("{python}",),

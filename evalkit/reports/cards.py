@@ -1,0 +1,106 @@
+"""Cards of harnesses as text, as JSON, and side by side."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from evalkit.core.escaping import for_markdown, for_terminal
+from evalkit.scoring.cards import Card, Line
+
+_WIDTH = 110
+COMMAND = "evalkit harnesses card"
+#: The columns of the table: section and line of a card, and what the column is called.
+_COLUMNS = (
+    ("caps", "turns, by default", "cap of turns by default"),
+    ("a turn", "calls", "calls of a turn"),
+    ("a turn", "a failed request", "a failed request"),
+    ("the last turn", "its calls at a cap", "calls at the cap"),
+    ("done and a limit in one turn", "which wins", "done or limit"),
+    ("caps", "turns, told", "told turns"),
+    ("caps", "tokens, told", "told tokens"),
+    ("caps", "requests answered 529", "529 for ever"),
+    ("ends as done, the work open", "after", "ends as done, the work open, after"),
+)
+
+
+def card_text(card: Card) -> str:
+    """A card for a terminal, section by section."""
+    unseen = sum(bool(sight.why) for sight in card.sights.values())
+    pins = f" · {', '.join(card.pins)}" if card.pins else ""
+    streams = "streamed" if card.streamed else "whole answers"
+    lines = [
+        f"{card.harness}: {card.summary}",
+        f"{card.dialect}, {streams}{pins}",
+        f"seen in {len(card.sights) - unseen} scenes with evalkit {card.evalkit}, scripted model; "
+        f"{unseen} cannot be played with it",
+    ]
+    for section, found in groupby(card.lines, key=lambda line: line.section):
+        lines += ["", section]
+        shown = list(found)
+        width = max(len(line.about) for line in shown) + 2
+        for line in shown:
+            lines += _wrapped(line, width)
+    return "\n".join(for_terminal(line) for line in lines) + "\n"
+
+
+def _wrapped(line: Line, width: int) -> list[str]:
+    head = f"  {line.about:<{width}}"
+    width = len(head)
+    return textwrap.wrap(
+        _said(line), _WIDTH, initial_indent=head, subsequent_indent=" " * width, break_on_hyphens=False
+    )
+
+
+def _said(line: Line) -> str:
+    return line.says if line.seen else f"not seen: {line.says}"
+
+
+def cards_json(cards: Sequence[Card]) -> str:
+    """One card as an object, several as a list of them."""
+    value = cards[0] if len(cards) == 1 else cards
+    return msgspec.json.format(msgspec.json.encode(value), indent=1).decode() + "\n"
+
+
+def write_cards(cards: Sequence[Card], folder: Path) -> None:
+    """Write each card's text and a page that holds them side by side."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for card in cards:
+        (folder / _file(card)).write_text(card_text(card), encoding="utf-8")
+    (folder / "README.md").write_text(cards_markdown(cards), encoding="utf-8")
+
+
+def _file(card: Card) -> str:
+    return f"{card.harness.replace(':', '-')}.txt"
+
+
+def cards_markdown(cards: Sequence[Card]) -> str:
+    """The page: one row a harness."""
+    head = "| harness | " + " | ".join(title for _, _, title in _COLUMNS) + " |"
+    rows = [head, "|" + " --- |" * (len(_COLUMNS) + 1)]
+    for card in cards:
+        cells = [_cell(card.line(section, about)) for section, about, _ in _COLUMNS]
+        rows.append(f"| [{card.harness}]({_file(card)}) | " + " | ".join(cells) + " |")
+    return "\n\n".join(
+        (
+            "# The cards: how harnesses count, end and give up",
+            f"Measured with evalkit {cards[0].evalkit}, scripted model, never declared: each line is read "
+            f"off requests and endings of small scenes. Made again with `{COMMAND} --out FOLDER`; one card "
+            f"with `{COMMAND} NAME`, what each scene showed with `--json`. `·`: no scene showed it, and the "
+            "card says why.",
+            "\n".join(rows),
+        )
+    ) + "\n"  # fmt: skip
+
+
+def _cell(line: Line) -> str:
+    """The first words of a line: what was seen, without where."""
+    return (
+        for_markdown(line.says.partition(":")[0] if line.section != "caps" else line.says)
+        if line.seen
+        else "·"
+    )
