@@ -142,17 +142,15 @@ def run(name: str, scenario: str, seed: int) -> None:
 
 
 @contextmanager
-def playing(
-    name: str, seconds: float | None = None
-) -> Iterator[tuple[Harness, Callable[[Scenario, int], tuple[Episode, Kept]]]]:
-    """A harness, set up and heard, and what plays an episode of it, for ``seconds`` at most."""
+def playing(name: str) -> Iterator[tuple[Harness, Callable[[Scenario, int], tuple[Episode, Kept]]]]:
+    """A harness, set up and heard, and what plays an episode of it."""
     from evalkit.cli.setting_up import set_up_all
     from evalkit.scoring.arena import Arena
     from evalkit.scoring.foreign import contract_of, hear, run_foreign, runner_of, server_for_harnesses
 
     set_up_all((name,))
     harness = hear(find_harness(name))
-    contract, runner = contract_of(harness), runner_of(harness, seconds=seconds)
+    contract, runner = contract_of(harness), runner_of(harness)
     try:
         with server_for_harnesses() as server:
             yield (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
@@ -10,21 +11,24 @@ from pathlib import Path
 import msgspec
 
 from evalkit.core.escaping import for_markdown, for_terminal
-from evalkit.scoring.cards import Card, Line
+from evalkit.scoring.cards import SILENT, Card, Line
 
 _WIDTH = 110
 COMMAND = "evalkit harnesses card"
 #: The columns of the table: section and line of a card, and what the column is called.
 _COLUMNS = (
     ("caps", "turns, by default", "cap of turns by default"),
-    ("a turn", "calls", "calls of a turn"),
+    ("caps", "turns, told", "a limit of turns that it is told"),
+    ("caps", "calls, told", "of calls"),
+    ("caps", "tokens, told", "of tokens"),
+    ("caps", "usd, told", "of dollars"),
+    ("a turn", "calls", "the calls of a turn"),
     ("a turn", "a failed request", "a failed request"),
-    ("the last turn", "its calls at a cap", "calls at the cap"),
-    ("done and a limit in one turn", "which wins", "done or limit"),
-    ("caps", "turns, told", "told turns"),
-    ("caps", "tokens, told", "told tokens"),
-    ("caps", "requests answered 529", "529 for ever"),
-    ("ends as done, the work open", "after", "ends as done, the work open, after"),
+    ("the last turn", "its calls at a cap", "calls of the last turn"),
+    ("the last turn", "a call of a cut-off turn", "a call that was cut off"),
+    ("done and a limit in one turn", "which wins", "done or the limit"),
+    ("caps", "requests answered 529", "requests answered 529 until it ends"),
+    (*SILENT, "stops after which it ends as done, the work open"),
 )
 
 
@@ -91,16 +95,17 @@ def cards_markdown(cards: Sequence[Card]) -> str:
             f"Measured with evalkit {cards[0].evalkit}, scripted model, never declared: each line is read "
             f"off requests and endings of small scenes. Made again with `{COMMAND} --out FOLDER`; one card "
             f"with `{COMMAND} NAME`, what each scene showed with `--json`. `·`: no scene showed it, and the "
-            "card says why.",
+            "card says why. A limit is told to the program in a variable: where it is not held, the program "
+            "may hand none on to what it is built with.",
             "\n".join(rows),
         )
     ) + "\n"  # fmt: skip
 
 
 def _cell(line: Line) -> str:
-    """The first words of a line: what was seen, without where."""
-    return (
-        for_markdown(line.says.partition(":")[0] if line.section != "caps" else line.says)
-        if line.seen
-        else "·"
-    )
+    """The first words of a line: what was seen, without where; of silent ends their number."""
+    if not line.seen:
+        return "·"
+    if (line.section, line.about) == SILENT:
+        return str(len(line.scenes))
+    return for_markdown(re.split("[:;,]", line.says)[0])

@@ -61,6 +61,8 @@ _AGAIN: dict[str, str] = {
     "overloaded-for-ever": "requests answered 529",
     "bad-request": "requests answered 400",
 }
+#: The line of a card that holds its silent ends.
+SILENT = ("ends as done, the work open", "after")
 _TIMED_OUT = "time limit"
 _NUDGES = ("nudged", "rejected the finish")
 
@@ -390,7 +392,7 @@ def _giving_up(sights: Mapping[str, Sight]) -> list[Line]:
 def _silent(sights: Mapping[str, Sight]) -> Line:
     names = [name for name in _STOPS if sights[name].silent]
     says = "; ".join(_STOPS[name] for name in names) or "nothing of what was played"
-    return Line("ends as done, the work open", "after", says, tuple(names))
+    return Line(*SILENT, says, tuple(names))
 
 
 def _stops(sights: Mapping[str, Sight]) -> list[Line]:

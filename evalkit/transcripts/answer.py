@@ -90,7 +90,7 @@ class Answer:
         self.wrong = _Base()
         self.right = _Base()
         self.recordings = self.dones = self.failures = self.labelled = 0
-        self.claims = 0
+        self.claims = self.labelled_claims = self.false_claims = 0
         self.ended_claims: Counter[str] = Counter()
         self._first: list[tuple[int, str]] = []
 
@@ -102,7 +102,10 @@ class Answer:
         self.dones += done
         self.failures += recorded.label == "incomplete"
         self.labelled += recorded.label != "unknown"
-        self.claims += recorded.claim == "done"
+        if recorded.claim == "done":
+            self.claims += 1
+            self.labelled_claims += recorded.label != "unknown"
+            self.false_claims += recorded.label == "incomplete"
         self.ended_claims[f"{recorded.ending}, claims {recorded.claim}"] += 1
         if done and recorded.label == "incomplete":
             self.wrong.add(others)
@@ -140,6 +143,13 @@ class Answer:
                 "count": wrong,
                 "of_all": self.labelled,
                 "of_dones": wrong + self.right.runs,
+                "of_failures": self.failures,
+            },
+            # What others count: the last words claim it, whatever the harness made of them.
+            "false_claim": {
+                "count": self.false_claims,
+                "of_all": self.labelled,
+                "of_claims": self.labelled_claims,
                 "of_failures": self.failures,
             },
             "right": self.right.runs,
@@ -242,6 +252,7 @@ def sentences(answer: dict[str, Any], why: dict[str, str], claims: dict[str, Any
             f"({told['count']} of the {told['of_dones']} called done; "
             f"{told['count']} of the {told['of_failures']} that failed)."
         )
+        said += _by_words(answer["false_claim"])
         row = next((row for row in answer["rows"] if row["strategy"] == answer["best"]), None)
         if row is not None:
             said.append(_sentence(row))
@@ -252,6 +263,17 @@ def sentences(answer: dict[str, Any], why: dict[str, str], claims: dict[str, Any
     if answer["labelled"] < answer["recordings"]:
         said.append(_unlabelled(answer, claims))
     return [*said, *_silent(answer["silent"], why)]
+
+
+def _by_words(told: dict[str, Any]) -> list[str]:
+    """The false claims, where any last words claim it at all."""
+    if not told["of_claims"]:
+        return []
+    return [
+        f"By their last words, {told['count']} of {told['of_all']} claimed to be done and were not "
+        f"({told['count']} of the {told['of_claims']} that claim it; "
+        f"{told['count']} of the {told['of_failures']} that failed)."
+    ]
 
 
 def _silent(names: list[str], why: dict[str, str]) -> list[str]:

@@ -22,7 +22,10 @@ FIELDS = (
     "reward",
     "utility",
     "score",
+    "final_label",
 )
+#: Fields that write 1 for right, -1 for wrong, 0 for undecided.
+_SIGNED = ("final_label",)
 #: What Inspect's scorers write: correct; incorrect, partly correct, no answer.
 _GRADES = {"C": True, "I": False, "P": False, "N": False}
 _WORDS = {
@@ -55,6 +58,8 @@ def label_of(
     """The label in the first of the fields that says anything."""
     for name in fields:
         value = record.get(name)
+        if name in _SIGNED and value not in (1, -1):
+            continue
         complete = complete_of(value)
         if complete is not None:
             return Label(complete, f"{name} {value}", by=by)

@@ -38,6 +38,7 @@ def test_every_row_stands_on_the_same_two_bases(tmp_path: Path) -> None:
     path = runs(tmp_path, claims_wrong=3, silent_wrong=2, claims_right=4, silent_right=1)
     answer = judged(tmp_path, path)["answer"]
     assert answer["false_done"] == {"count": 5, "of_all": 10, "of_dones": 10, "of_failures": 5}
+    assert answer["false_claim"] == {"count": 3, "of_all": 10, "of_claims": 7, "of_failures": 5}
     rows = {row[0]: row[1:] for row in table(answer)}
     #               caught, same turn, earlier, cannot say, cost, exact
     assert rows == {
@@ -54,14 +55,18 @@ def test_the_answer_is_said_in_sentences(tmp_path: Path) -> None:
     said = sentences(summary["answer"], why, summary["claimed"])
     assert said[0].startswith("5 of 10 labelled runs were called done and were not (5 of the 10 called done")
     assert said[1] == (
+        "By their last words, 3 of 10 claimed to be done and were not (3 of the 7 that claim it; "
+        "3 of the 5 that failed)."
+    )
+    assert said[2] == (
         "Of these, verifier_claim would have gone on in 2, stopped at the same turn in 3, earlier in 0; "
         "of the 5 that were done and right it would have gone on in 1."
     )
     assert (
         "1 runs have no label. 8 of all 11 last turns claim done (“both records have been updated” 8)"
-        in said[2]
+        in said[3]
     )
-    assert said[3] == "No word of gate: the task's checks need the run's world."
+    assert said[4] == "No word of gate: the task's checks need the run's world."
 
 
 def test_what_parts_from_its_recording_has_bounds(tmp_path: Path) -> None:
