@@ -87,6 +87,7 @@ verify: setup
 league: setup
 	$(BIN)/evalkit harnesses setup
 	$(BIN)/evalkit harnesses league --out reports/league
+	$(BIN)/evalkit harnesses card --out reports/league/cards
 
 # Recordings of the scripted server: made again when the scenarios in them change.
 RECORDED := last-turn-is-a-batch one-of-a-batch-fails outage-at-the-summary child-does-all-of-it batch-lands-whole \

@@ -208,3 +208,13 @@ def test_a_new_scenario_is_what_check_takes(tmp_path: Path) -> None:
     checked = shell("evalkit scenarios check mine.yaml", tmp_path)
     assert checked.returncode == 0, checked.stdout
     assert "1 of 1 scenarios are sound" in checked.stdout
+
+
+@pytest.mark.slow
+def test_a_contract(tmp_path: Path) -> None:
+    named("README.md", tmp_path)
+    commands = next(text for language, text in blocks("docs/harnesses.md") if " contract " in text)
+    for command in commands.splitlines():
+        done = shell(command, tmp_path)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    assert " passed" in done.stdout

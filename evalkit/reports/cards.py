@@ -71,24 +71,28 @@ def cards_json(cards: Sequence[Card]) -> str:
 
 
 def write_cards(cards: Sequence[Card], folder: Path) -> None:
-    """Write each card's text and a page that holds them side by side."""
+    """Write each card's text and a page that holds them side by side; rows of others stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for card in cards:
         (folder / _file(card)).write_text(card_text(card), encoding="utf-8")
-    (folder / "README.md").write_text(cards_markdown(cards), encoding="utf-8")
+    page = folder / "README.md"
+    there = page.read_text(encoding="utf-8") if page.is_file() else ""
+    page.write_text(cards_markdown(cards, there), encoding="utf-8")
 
 
 def _file(card: Card) -> str:
     return f"{card.harness.replace(':', '-')}.txt"
 
 
-def cards_markdown(cards: Sequence[Card]) -> str:
-    """The page: one row a harness."""
-    head = "| harness | " + " | ".join(title for _, _, title in _COLUMNS) + " |"
-    rows = [head, "|" + " --- |" * (len(_COLUMNS) + 1)]
+def cards_markdown(cards: Sequence[Card], before: str = "") -> str:
+    """The page: one row a harness. Of the page ``before`` it, rows of other harnesses stay."""
+    head = "| harness | " + " | ".join(title for *_, title in _COLUMNS) + " |"
+    rows = {line.split("]")[0]: line for line in before.splitlines() if line.startswith("| [")}
     for card in cards:
         cells = [_cell(card.line(section, about)) for section, about, _ in _COLUMNS]
-        rows.append(f"| [{card.harness}]({_file(card)}) | " + " | ".join(cells) + " |")
+        row = f"| [{card.harness}]({_file(card)}) | " + " | ".join(cells) + " |"
+        rows[row.split("]")[0]] = row
+    table = [head, "|" + " --- |" * (len(_COLUMNS) + 1), *(rows[name] for name in sorted(rows))]
     return "\n\n".join(
         (
             "# The cards: how harnesses count, end and give up",
@@ -97,7 +101,7 @@ def cards_markdown(cards: Sequence[Card]) -> str:
             f"with `{COMMAND} NAME`, what each scene showed with `--json`. `·`: no scene showed it, and the "
             "card says why. A limit is told to the program in a variable: where it is not held, the program "
             "may hand none on to what it is built with.",
-            "\n".join(rows),
+            "\n".join(table),
         )
     ) + "\n"  # fmt: skip
 

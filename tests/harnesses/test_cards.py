@@ -195,8 +195,17 @@ def test_text_and_table(tmp_path: Path) -> None:
     table = cards_markdown([first, second])
     assert "| [mine](mine.txt) | · |" in table
     assert "| [mine:other](mine-other.txt) | 9 |" in table
-    write_cards([first, second], tmp_path)
+    write_cards([first], tmp_path)
+    write_cards([second], tmp_path)
+    assert (tmp_path / "README.md").read_text() == table
     assert sorted(file.name for file in tmp_path.iterdir()) == ["README.md", "mine-other.txt", "mine.txt"]
+
+
+def test_all_of_the_league_have_one() -> None:
+    league = Path(__file__).parents[2] / "reports" / "league"
+    rows = json.loads((league / "league.json").read_text(encoding="utf-8"))["cells"]
+    cards = (league / "cards" / "README.md").read_text(encoding="utf-8")
+    assert [name for name in rows if f"| [{name}]({name.replace(':', '-')}.txt) |" not in cards] == []
 
 
 def test_the_commands_words() -> None:
