@@ -21,6 +21,8 @@ export class Job {
     this.toolsUrl = told.EVALKIT_TOOLS_URL;
     this.maxTurns = told.EVALKIT_MAX_TURNS ? Number(told.EVALKIT_MAX_TURNS) : undefined;
     this.maxCalls = told.EVALKIT_MAX_CALLS ? Number(told.EVALKIT_MAX_CALLS) : undefined;
+    this.maxTokens = told.EVALKIT_MAX_TOKENS ? Number(told.EVALKIT_MAX_TOKENS) : undefined;
+    this.maxUsd = told.EVALKIT_MAX_USD ? Number(told.EVALKIT_MAX_USD) : undefined;
     // Whether this process goes on where one was killed, or had ended, and what the user wrote since.
     this.resumes = told.EVALKIT_RESUME === "1";
     this.message = told.EVALKIT_MESSAGE;

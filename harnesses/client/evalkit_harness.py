@@ -43,6 +43,10 @@ class Job:
         self.max_turns = int(turns) if turns else None
         calls = told.get("EVALKIT_MAX_CALLS")
         self.max_calls = int(calls) if calls else None
+        tokens = told.get("EVALKIT_MAX_TOKENS")
+        self.max_tokens = int(tokens) if tokens else None
+        dollars = told.get("EVALKIT_MAX_USD")
+        self.max_usd = float(dollars) if dollars else None
         self.keyword = told.get("EVALKIT_KEYWORD")
         schema = told.get("EVALKIT_OUTPUT_SCHEMA")
         self.output_schema = json.loads(schema) if schema else None

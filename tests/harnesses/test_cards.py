@@ -67,6 +67,20 @@ BY_CALLS = (
     .replace("    messages = [", "    job.made = 0\n    messages = [", 1)
     .replace("        if not calls:", "        job.made += len(calls) or 1\n        if not calls:")
 )
+#: The same, and it holds to a budget: of tokens, of dollars at the prices that evalkit assumes, of calls.
+FRUGAL = PROGRAM.replace("    messages = [", "    spent = [0, 0]\n    messages = [", 1).replace(
+    "        messages.append(",
+    """        spent[0] += answer["usage"]["input_tokens"]
+        spent[1] += answer["usage"]["output_tokens"]
+        if job.max_tokens and sum(spent) >= job.max_tokens:
+            return {"ending": "limit", "native": "tokens"}
+        if job.max_usd and (3 * spent[0] + 15 * spent[1]) / 1e6 >= job.max_usd:
+            return {"ending": "limit", "native": "dollars"}
+        if job.max_calls and len(job.calls) >= job.max_calls:
+            return {"ending": "limit", "native": "calls"}
+        messages.append(""",
+    1,
+)
 
 
 def card(folder: Path, text: str = PROGRAM) -> Card:
@@ -107,6 +121,17 @@ def test_another_rule_is_another_line(tmp_path: Path) -> None:
     assert said(seen, "done and a limit in one turn", "which wins").startswith("the limit: ended limit (cap)")
     counted = card(tmp_path, BY_CALLS)
     assert said(counted, "a turn", "calls").startswith("count: ended after 6 turns with a call each, 3 turns")
+
+
+def test_a_budget_that_is_held_is_seen(tmp_path: Path) -> None:
+    seen = card(tmp_path, FRUGAL.replace("CAP = 8", "CAP = 30"))
+    assert said(seen, "caps", "tokens, told").startswith("held: ended limit (tokens) after ")
+    assert said(seen, "caps", "usd, told").startswith("held: ended limit (dollars) after ")
+    assert said(seen, "caps", "calls, told") == "held: ended limit (calls) after 7 turns, told 6 calls"
+    late = card(
+        tmp_path, FRUGAL.replace("CAP = 8", "CAP = 30").replace(">= job.max_tokens", "> 2 * job.max_tokens")
+    )
+    assert said(late, "caps", "tokens, told").startswith("held late: ended limit (tokens), ")
 
 
 # From made-up sights
