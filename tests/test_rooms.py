@@ -1,0 +1,164 @@
+"""What each room is for, in one test each, from the lowest room to the highest: a tour of the package.
+
+One scenario goes through all of them: two of three letters are sent, the model reports, and goes on if asked.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from evalkit.claims.bench import Bench
+from evalkit.claims.stopping import reports_end_the_run
+from evalkit.cli import main
+from evalkit.containment.folders import held
+from evalkit.core.requests import Request
+from evalkit.core.turns import Text, make_turn
+from evalkit.coverage.cells import label_cells
+from evalkit.harnesses.driver import LoopMind, drive
+from evalkit.reports.markdown import report_markdown
+from evalkit.runs.plan import make_plan
+from evalkit.runs.run import run_plan
+from evalkit.runs.store import Store
+from evalkit.scenarios.loader import load_text
+from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.suites import load_suites
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import run_episode
+from evalkit.search.prove import prove
+from evalkit.secrets.cleaning import clean_text
+from evalkit.stats.summary import summarize
+from evalkit.strategies.conditions import Condition
+from evalkit.strategies.presets import PRESETS
+from evalkit.wire.answers import Outgoing
+from evalkit.wire.dialects import SPOKEN
+from evalkit.worlds import make_world
+
+TEXT = """
+scenario: two-of-three-letters
+family: partial_completion
+summary: Two of three letters are sent, the model reports, and goes on if it is asked.
+task: {prompt: Send every letter., done_when: Every letter is sent.}
+world: {kind: items, items: [first, second, third]}
+model:
+  - call: list_items
+  - work: 2
+  - {say: Two of three are sent., claim: partial}
+  - work: rest
+  - {say: All three are sent., claim: done}
+"""
+
+
+def letters() -> Scenario:
+    (scenario,) = load_text(TEXT)
+    return scenario
+
+
+def test_secrets_takes_out_of_a_text_what_nobody_may_read() -> None:
+    assert "sk-ant-api03" not in clean_text(f"the key is sk-ant-api03-{'Ab9' * 20}")
+
+
+def test_core_is_values_a_turn_has_a_kind_by_its_label_and_content() -> None:
+    said = (Text("Two of three are sent."),)
+    assert [make_turn(said, stop).kind for stop in ("end_turn", "pause_turn", "max_tokens", "refusal")] == [
+        "content",
+        "pause",
+        "cut_off",
+        "refusal",
+    ]
+
+
+def test_containment_holds_what_evalkit_starts_and_sweeps_it_away(tmp_path: Path) -> None:
+    with held("tour") as place:
+        assert Path(place.folder).is_dir()
+    assert not Path(place.folder).exists()
+
+
+def test_worlds_have_items_tools_and_an_oracle() -> None:
+    world = make_world(letters().world)
+    assert not world.holds()
+    for item in letters().world.items:
+        world.perform("do_item", {"item": item})
+    assert world.holds()
+
+
+def test_scenarios_are_a_language_and_a_player_that_says_what_is_written() -> None:
+    player = Arena(letters(), PRESETS["silence"].strategy.offers).player
+    _, first = player.advance(player.start, None, 0)
+    assert [call.tool for call in first.turn.calls] == ["list_items"]
+
+
+def test_strategies_are_a_condition_and_a_policy_for_each_stop_reason() -> None:
+    gate = PRESETS["gate"].strategy
+    assert (gate.pause, gate.cut_off) == ("resend", "raise_limit")
+    assert isinstance(gate.done_when, Condition)
+
+
+def test_wire_says_a_turn_in_each_providers_shape_and_reads_it_back() -> None:
+    turn = make_turn((Text("Two of three are sent."),), "end_turn")
+    for spoken in SPOKEN.values():
+        assert spoken.decode(spoken.body(Outgoing(turn, "msg_1"))).turn.text == turn.text
+
+
+def test_models_are_where_turns_come_from_here_a_script() -> None:
+    stage = Arena(letters(), PRESETS["silence"].strategy.offers).stage(0)
+    assert stage.ask(Request()).calls[0].tool == "list_items"
+
+
+def test_harnesses_drive_a_model_until_the_strategy_ends_it() -> None:
+    stage = Arena(letters(), PRESETS["silence"].strategy.offers).stage(0)
+    ending = drive(LoopMind(PRESETS["silence"].strategy, stage.task, stage), stage)
+    assert (ending.kind, stage.turns) == ("done", 4)
+
+
+def test_scoring_asks_the_world_what_was_true() -> None:
+    silence, acceptance = (PRESETS[name].strategy for name in ("silence", "acceptance"))
+    early = run_episode(Arena(letters(), silence.offers), silence, 0)
+    assert (early.outcome, early.premature_stop, early.false_done) == ("done/reachable", True, True)
+    assert run_episode(Arena(letters(), acceptance.offers), acceptance, 0).outcome == "done/complete"
+
+
+def played(folder: Path) -> Store:
+    plan = make_plan([letters()], {"<text>": TEXT}, ("silence", "acceptance"), 1, None)
+    store = Store.create(folder, plan.recipe)
+    run_plan(plan, store, 1)
+    return store
+
+
+def test_runs_keep_every_episode_of_a_plan_in_one_folder(tmp_path: Path) -> None:
+    store = played(tmp_path / "run")
+    rows = list(store.rows("select strategy, outcome from episodes order by cell"))
+    assert rows == [("silence", "done/reachable"), ("acceptance", "done/complete")]
+
+
+def test_stats_makes_rates_of_them_each_on_its_base(tmp_path: Path) -> None:
+    rows = summarize(played(tmp_path / "run"))["rows"]
+    silence = next(row for row in rows if row["strategy"] == "silence" and row["checks"] == "all")
+    assert (silence["false_done"]["count"], silence["false_done"]["base"]) == (1, 1)
+
+
+def test_coverage_says_which_stop_reasons_a_library_plays() -> None:
+    assert "end_turn" in str(label_cells([letters()]))
+
+
+def test_claims_are_checked_by_experiments_that_can_come_out_false() -> None:
+    bench = Bench([letters()], load_suites(("populations",)), seeds=40)
+    assert reports_end_the_run(bench).shown
+
+
+def test_search_proves_what_no_script_can_do() -> None:
+    found = {result.property: result.answer for result in prove(PRESETS["silence"].strategy).results}
+    assert found["no_false_done"] == "refuted"
+
+
+def test_reports_tell_it_to_a_reader(tmp_path: Path) -> None:
+    assert "acceptance" in report_markdown(summarize(played(tmp_path / "run")), "")
+
+
+def test_cli_is_words_in_words_out_and_an_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "letters.yaml").write_text(TEXT)
+    words = ["run", str(tmp_path / "letters.yaml"), "-s", "silence", "--json", "--out", str(tmp_path / "run")]
+    said = CliRunner().invoke(main, words)
+    assert (said.exit_code, json.loads(said.stdout)["run"]["episodes"]) == (0, 1)
