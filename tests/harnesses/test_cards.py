@@ -228,7 +228,7 @@ def test_text_and_table(tmp_path: Path) -> None:
 
 def test_all_of_the_league_have_one() -> None:
     league = Path(__file__).parents[2] / "reports" / "league"
-    rows = json.loads((league / "league.json").read_text(encoding="utf-8"))["cells"]
+    rows = json.loads((league / "league.json").read_text(encoding="utf-8"))["rows"]
     cards = (league / "cards" / "README.md").read_text(encoding="utf-8")
     assert [name for name in rows if f"| [{name}]({name.replace(':', '-')}.txt) |" not in cards] == []
 
