@@ -6,7 +6,6 @@ what the harness made of it, and its calls have run.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 
@@ -82,6 +81,7 @@ class Trace:
         "_futile",
         "_held_before",
         "_held_turns",
+        "_limited",
         "_most",
         "_most_fruitless",
         "_no_turn",
@@ -145,6 +145,7 @@ class Trace:
     def __init__(self, offered: Offered, limits: Limits = NO_LIMITS) -> None:
         self.offered = offered
         self.limits = limits
+        self._limited = limits != NO_LIMITS
         self.requests = 0
         self.turns = 0
         self.tokens = 0
@@ -251,7 +252,7 @@ class Trace:
         ``actions`` are the logical actions that it asks for.
         """
         limits, turns, before = self.limits, self.turns, self.tokens
-        if limits is not NO_LIMITS:
+        if self._limited:
             earlier, spent, written, _ = self._spent
             usd = 0.0 if limits.usd is None else self._usd(spent, written)
             reached = limits.reached(turns - earlier, before - spent, usd)
@@ -308,7 +309,10 @@ class Trace:
     @property
     def stops(self) -> dict[str, int]:
         """Turns by stop reason, in the order in which they first came."""
-        return dict(Counter(self._stops))
+        stops: dict[str, int] = {}
+        for stop in self._stops:
+            stops[stop] = stops.get(stop, 0) + 1
+        return stops
 
     @property
     def final_stop(self) -> str:
@@ -384,7 +388,7 @@ class Trace:
 
     def user_wrote(self, asks: bool = False) -> None:
         """The user wrote: turns are counted anew; where it asks for items, all is judged by that question."""
-        self._most, self._most_fruitless = self._stretches()
+        self._most, self._most_fruitless = self._after_completion(), self._after_fruitless_nudges()
         if asks:
             self._excess_before = self.excess
             self._before = self._before or self._for_nothing()
@@ -552,18 +556,15 @@ class Trace:
             if self.complete_at is None:
                 self.complete_at = (self.turns, self.tokens)
 
-    def _since(self, mark: tuple[int, int] | None) -> tuple[int, int]:
-        return (0, 0) if mark is None else (self.turns - mark[0], self.tokens - mark[1])
+    def _after_completion(self) -> tuple[int, int]:
+        """The most turns and tokens after the first decision at which the oracle held, by message."""
+        mark = self.complete_at
+        return self._most if mark is None else max(self._most, (self.turns - mark[0], self.tokens - mark[1]))
 
-    def _stretches(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The most turns and tokens between two messages of the user.
-
-        After the first decision at which the oracle held; after the last nudge that was not too many.
-        """
-        return (
-            max(self._most, self._since(self.complete_at)),
-            max(self._most_fruitless, self._since(self.nudged_out)),
-        )
+    def _after_fruitless_nudges(self) -> tuple[int, int]:
+        """The same after the last nudge that was not too many."""
+        most, mark = self._most_fruitless, self.nudged_out
+        return most if mark is None else max(most, (self.turns - mark[0], self.tokens - mark[1]))
 
     @property
     def nudges(self) -> int:
@@ -573,8 +574,10 @@ class Trace:
     @property
     def excess(self) -> tuple[int, int]:
         """Turns and tokens that were for nothing: the most between two messages of the user."""
-        after, fruitless = self._stretches()
-        return max(self._excess_before, after if self.ever_held else max(after, fruitless))
+        most = self._after_completion()
+        if not self.ever_held:
+            most = max(most, self._after_fruitless_nudges())
+        return max(self._excess_before, most)
 
     # Going on for nothing
 
@@ -601,7 +604,7 @@ class Trace:
 
     def _for_nothing(self) -> str:
         """The rule of over-continuation for one question, repetition apart."""
-        (after, _), _ = self._stretches()
+        after, _ = self._after_completion()
         if after > thresholds.TURNS_AFTER_COMPLETION:
             return f"{after} turns after the decision of turn {self.held_at}, at which the work was complete"
         if self.max_held > thresholds.TURNS_HELD_UNDECIDED:

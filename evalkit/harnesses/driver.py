@@ -19,8 +19,8 @@ from evalkit.core.requests import FALLBACK_MODEL, Delivered, Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
 from evalkit.harnesses.loop import (
-    Loop,
     State,
+    bound,
     key_for,
     on_event,
     on_results,
@@ -116,7 +116,7 @@ class LoopMind:
     def __init__(
         self, strategy: Strategy, task: Task, place: Place, instruments: Instruments | None = None
     ) -> None:
-        self.loop = Loop(strategy, task)
+        self.loop = bound(strategy, task)
         self.keyed = self.loop.keyed
         self.state: State = start(strategy, task)
         self.instruments = instruments or StageInstruments(place)

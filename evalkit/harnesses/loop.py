@@ -172,6 +172,18 @@ class Loop:
         )
 
 
+_last_bound: Loop | None = None
+
+
+def bound(strategy: Strategy, task: Task) -> Loop:
+    """A strategy bound to a task. Episodes of the same come in a row, so the last is kept."""
+    global _last_bound
+    last = _last_bound
+    if last is None or last.strategy is not strategy or last.task is not task:
+        last = _last_bound = Loop(strategy, task)
+    return last
+
+
 @lru_cache(maxsize=256)
 def _policies(*chosen: str) -> Mapping[str, Callable[[Loop, State, View], Step]]:
     policies = {

@@ -121,9 +121,9 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
     trace, world = stage.trace, stage.world
     assert trace is not None
     stage.settle()
-    holds = world.holds()
+    progress, holds = world.standing()
     settled = world.settled()
-    trace.ended(world.progress(), holds, ending.kind, stage.ran)
+    trace.ended(progress, holds, ending.kind, stage.ran)
     truth = judge.truth(stage, seed)
     unsettled = world.all & ~settled
     duplicates = _duplicates(trace, world.effects, world.spec.once)
@@ -173,7 +173,7 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         fn=fn,
         twin=twin,
         twin_oracle=twin_oracle,
-        causes=tuple(decision.told for decision in trace.decisions if _wrong(decision)),
+        causes=tuple([decision.told for decision in trace.decisions if _wrong(decision)]),
         stops=trace.stops,
         note=note,
         output_tokens=stage.output_tokens,

@@ -11,7 +11,7 @@ from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Offered
 from evalkit.core.turns import Block, Call, Finish, ServerCall, Text, Thinking, Turn, make_turn
 from evalkit.harnesses.driver import next_request
-from evalkit.harnesses.loop import Loop, State, limits_of, on_results, on_turn, start
+from evalkit.harnesses.loop import Loop, State, bound, limits_of, on_results, on_turn, start
 from evalkit.scenarios.scenario import make_task
 from evalkit.scoring.arena import Arena
 from evalkit.strategies import conditions as c
@@ -358,3 +358,16 @@ def test_a_rejected_finish_is_answered_with_an_error_and_its_other_calls_as_they
     sent = next_request(Reject("Not accepted."), made, Request())
     assert sent.echo is turn
     assert [(answer.text, answer.error) for answer in sent.results] == [("Not accepted.", True)]
+
+
+def test_what_is_bound_is_kept_for_the_same_strategy_and_task_alone() -> None:
+    plain = scenario([{"work": "rest"}])
+    task, other = Arena(plain, Offered()).task(0), Arena(plain, Offered()).task(0)
+    strategy, equal = Strategy(done_when=c.silence()), Strategy(done_when=c.silence())
+    first = bound(strategy, task)
+    assert bound(strategy, task) is first
+    for pair in ((equal, task), (strategy, other), (strategy, task)):
+        loop = bound(*pair)
+        assert (loop.strategy, loop.task) == pair
+        assert loop.strategy is pair[0]
+        assert loop.task is pair[1]
