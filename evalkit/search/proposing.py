@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from evalkit.search.trials import Alphabet, OutOfBudget, Script
 def make_small(script: Script, alphabet: Alphabet, breaks: Callable[[Script], bool]) -> tuple[Script, bool]:
     """The smallest script found that still breaks something, and whether nothing smaller was left to try.
 
-    Moves are left out, many at a time and then one by one, and made plainer. ``breaks`` raises OutOfBudget to
-    stop it.
+    Moves are left out, many at a time and then one by one; two of one kind become one that is about no single
+    item; moves are made plainer, and plainer ones put first. ``breaks`` raises OutOfBudget to stop it.
     """
     with contextlib.suppress(OutOfBudget):
         while True:
@@ -37,9 +38,17 @@ def _smaller(script: Script, alphabet: Alphabet) -> Iterator[Script]:
         for at in range(len(moves) - size, -1, -1):
             yield alphabet.script((*moves[:at], *moves[at + size :]), script.for_ever)
         size //= 2
+    for first, second in combinations(range(len(moves)), 2):
+        if alphabet.is_alike(moves[first], moves[second]):
+            rest = moves[:first] + moves[first + 1 : second]
+            for place in alphabet.of_no_item:
+                yield alphabet.script((*rest, place, *moves[second + 1 :]), script.for_ever)
     for at, place in enumerate(moves):
         for plainer in alphabet.plainer(place):
             yield alphabet.script((*moves[:at], plainer, *moves[at + 1 :]), script.for_ever)
+    for at, (one, other) in enumerate(pairwise(moves)):
+        if other < one:
+            yield alphabet.script((*moves[:at], other, one, *moves[at + 2 :]), script.for_ever)
 
 
 class Memory:

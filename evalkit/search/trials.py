@@ -97,6 +97,8 @@ class Alphabet:
         self.kinds = tuple(map(tuple, kinds.values()))
         #: The place of the move that lists the items, without which many harnesses know nothing.
         self.listing = next((at for at, move in enumerate(said) if move.name == "lists the items"), None)
+        #: The places of the model's moves that are about no single item.
+        self.of_no_item = tuple(at for at, move in enumerate(said) if move.item < 0 and not move.happens)
         self._plainer = {
             place: tuple(other for other in range(place) if self._likes(other, place))
             for place in range(len(self.moves))
@@ -104,8 +106,12 @@ class Alphabet:
 
     def _likes(self, plainer: int, place: int) -> bool:
         """Whether a move may stand in another's place: one of the plainest, or of the same kind."""
-        one, other = self.moves[plainer], self.moves[place]
-        return plainer < _PLAINEST or (bool(one.kind) and one.kind == other.kind)
+        return plainer < _PLAINEST or self.is_alike(plainer, place)
+
+    def is_alike(self, one: int, other: int) -> bool:
+        """Whether two moves differ in their items only."""
+        kind = self.moves[one].kind
+        return bool(kind) and kind == self.moves[other].kind
 
     def plainer(self, place: int) -> tuple[int, ...]:
         """The moves that are plainer than one and like it."""

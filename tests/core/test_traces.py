@@ -155,6 +155,18 @@ class TestTheNumbersOfGoingOnForNothing:
         heard(trace, WORK, 10)
         assert trace.max_repeating == 9
 
+    def test_the_longest_stretch_counts_whatever_came_after(self) -> None:
+        trace = Trace(Offered())
+        differing(trace, thresholds.TURNS_UNDECIDED + 1)
+        differing(trace, 3, settled=1)
+        assert over(trace).endswith("turns in a row without progress and without a decision")
+        repeating = Trace(Offered())
+        heard(repeating, WORK, 5)
+        longest = repeating.max_repeating
+        differing(repeating, 2)
+        heard(repeating, WORK, 2)
+        assert repeating.max_repeating == longest > 1
+
     def test_resends_in_a_row(self) -> None:
         trace = Trace(Offered())
         heard(trace, PAUSE, thresholds.RESENDS)
@@ -199,6 +211,17 @@ class TestLimits:
             trace.user_wrote()
             trace.delivered(WORK, 10, "a move")
             trace.runs(WORK, CALL)
+            assert trace.over_limit == beyond, per
+
+    def test_so_do_the_dollars_of_a_query(self) -> None:
+        spent = cost(8, 2)
+        for per, beyond in (("query", 0), ("episode", 1)):
+            trace = Trace(Offered(), Limits(usd=2 * spent, per=per))
+            for _ in range(2):
+                trace.delivered(SAY, 10, "a move", output=2)
+                trace.resolved(0, False, Request(SAY))
+            trace.user_wrote()
+            trace.delivered(SAY, 10, "a move", output=2)
             assert trace.over_limit == beyond, per
 
     def test_calls_are_counted_as_they_are_run(self) -> None:
@@ -246,6 +269,24 @@ class TestWhatIsCounted:
             trace.found("a flag", str(number))
         assert len(trace.findings) == FINDINGS_KEPT == 60
         assert trace.findings[-1].thing == "59"
+
+    def test_what_a_harness_does_once_is_counted_once_and_found(self) -> None:
+        trace = Trace(Offered())
+        trace.broke_dialect("a rule")
+        trace.invented("Me.")
+        trace.branched(1)
+        trace.began_anew()
+        counts = trace.dialect_faults, trace.invented_turns, trace.concurrent_runs, trace.amnesia
+        assert counts == (1, 1, 1, 1)
+        flags = ["dialect_faults", "invented_turns", "concurrent_runs", "amnesia"]
+        assert [found.flag for found in trace.findings] == flags
+
+    def test_a_call_is_told_in_eighty_characters(self) -> None:
+        trace = Trace(Offered(), Limits(calls=1))
+        for _ in range(2):
+            trace.runs(WORK, Call("c1", "read_item", f'{{"item": "{"x" * 200}"}}'))
+        beyond = [found.thing for found in trace.findings if found.flag == "over_limit"]
+        assert beyond == [f"read_item {'x' * 70}, a call beyond the limit of 1 calls"]
 
     def test_a_decision_about_no_turn_names_the_turn_before(self) -> None:
         trace = Trace(Offered())

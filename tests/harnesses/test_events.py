@@ -99,6 +99,12 @@ class TestTheUserWrites:
         assert episode.tokens > quiet.tokens
         assert episode.decisions == quiet.decisions
 
+    def test_they_may_come_before_the_first_turn(self) -> None:
+        moves = [{"user": {"text": "Hurry.", "when": "between_turns"}}, LIST, {"work": "rest"}, DONE]
+        episode, stage = staged(scenario(moves), PRESETS["gate"].strategy)
+        assert stage.happened == ((0, UserWrites("Hurry.")),)
+        assert episode.correct
+
     def test_a_word_for_the_end_waits_for_an_end_of_turn(self) -> None:
         moves = [
             LIST,
@@ -279,6 +285,12 @@ class TestTheLoop:
 
 
 class TestWhoHasTheNotion:
+    def test_a_loop_measures_with_the_instruments_that_it_is_given(self) -> None:
+        strategy = PRESETS["gate"].strategy
+        stage = Arena(scenario([LIST, DONE]), strategy.offers).stage(0)
+        given = StageInstruments(stage)
+        assert LoopMind(strategy, stage.task, stage, given).instruments is given
+
     def test_the_loop_has_three_where_somebody_can_tell_it(self) -> None:
         assert {"user", "compact", "approve"} == NOTIONS
         for event in ({"user": {"text": "x"}}, {"compact": True}, {"approve": "none"}):

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, RunTools, Send, Verdict
+from evalkit.core.events import UserWrites
 from evalkit.core.requests import Request, Result
-from evalkit.core.tasks import FINISH_TOOL, Offered
+from evalkit.core.tasks import FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import Block, Call, Finish, ServerCall, Text, Thinking, Turn, make_turn
-from evalkit.harnesses.driver import next_request
-from evalkit.harnesses.loop import Loop, State, bound, limits_of, on_results, on_turn, start
+from evalkit.harnesses.driver import next_request, run_call
+from evalkit.harnesses.loop import Loop, State, bound, limits_of, on_event, on_results, on_turn, start
 from evalkit.scenarios.scenario import make_task
 from evalkit.scoring.arena import Arena
 from evalkit.strategies import conditions as c
@@ -138,6 +139,12 @@ class TestCutOffs:
         assert bench.put(broken) == Send()
         assert bench.world.done == 0
 
+    def test_another_turn_starts_their_count_again(self) -> None:
+        bench = Bench(Strategy(done_when=NEVER, cut_offs=1))
+        for item in ("users", "orders", "invoices"):
+            assert isinstance(bench.put(CUT), Reissue)
+            assert isinstance(bench.put(do(item)), Send)
+
 
 class TestRefusals:
     def test_each_policy(self) -> None:
@@ -195,6 +202,18 @@ class TestUnknownAndEmpty:
         assert Bench(Strategy(done_when=NEVER, unknown="nudge")).put(turn) == Send("Continue.")
         assert ended(Bench(Strategy(done_when=NEVER, unknown="stop")).put(turn)) == "error"
 
+    def test_when_the_user_has_left_an_unknown_label_is_an_end_of_turn_too(self) -> None:
+        turn = say(stop="unknown", native="brand_new")
+        bench = Bench(Strategy(done_when=NEVER, unknown="nudge"))
+        bench.state = on_event(bench.loop, bench.state, UserWrites("Bye.", closes=True), bench)
+        action = bench.put(turn)
+        assert isinstance(action, End)
+        assert (action.ending.kind, action.ending.native) == ("limit", "user_gone")
+
+    def test_done_when_is_asked_first_where_an_unknown_label_is_nudged(self) -> None:
+        turn = say(stop="unknown", native="brand_new")
+        assert ended(Bench(Strategy(done_when=c.silence(), unknown="nudge")).put(turn)) == "done"
+
     def test_empty_comes_after_done_when(self) -> None:
         for turn in (make_turn((), "end_turn"), make_turn((Thinking("hm"),), "end_turn"), say("  ")):
             assert Bench(Strategy(done_when=NEVER)).put(turn) == Send("Continue.")
@@ -249,6 +268,23 @@ class TestLimitsAndNudges:
         bench.put(say())
         bench.put(do("users"))
         assert bench.state.nudges == 1
+
+    def test_so_does_one_of_a_tool_that_the_task_does_not_have(self) -> None:
+        """The tools of a recording are not the task's."""
+        bench = Bench(Strategy(done_when=NEVER, nudges=1))
+        bench.put(say())
+        record = Ran(Call("c", "deploy", "{}"), Result("c", "ok"), Tool("deploy", "Deploys."), 1)
+        assert on_results(bench.loop, bench.state, (record,)).nudges == 0
+
+    def test_without_a_cap_on_nudges_effects_are_taken_down_all_the_same(self) -> None:
+        bench = Bench(Strategy(done_when=c.certificate(), nudges=None), world={"skippable": ["users"]})
+        skip = Finish(skipped=("users",), reason="It is not there.")
+        bench.put(make_turn((Text("Leaving one out."),), "end_turn", told=skip))
+        before = bench.state
+        bench.put(do("orders"))
+        assert bench.state.skips == before.skips
+        bench.put(do("users"))
+        assert bench.state.skips == ()
 
     def test_a_budget_in_all(self) -> None:
         bench = Bench(Strategy(done_when=NEVER, nudge_budget=2))
@@ -371,3 +407,9 @@ def test_what_is_bound_is_kept_for_the_same_strategy_and_task_alone() -> None:
         assert (loop.strategy, loop.task) == pair
         assert loop.strategy is pair[0]
         assert loop.task is pair[1]
+
+
+def test_a_call_is_about_an_item_only_where_its_tool_names_one() -> None:
+    stage = Arena(scenario([{"say": "x"}]), Offered()).stage(0)
+    assert run_call(stage, stage.task, Call("c", "list_items", '{"": "users"}')).item == 0
+    assert run_call(stage, stage.task, Call("c", "do_item", '{"item": "users"}')).item == 1

@@ -56,6 +56,12 @@ class TestFullWindow:
         assert (stopped.ending.kind, stopped.ending.native) == ("error", "stopped:context_window")
         assert ended(Bench(Strategy(done_when=c.silence(), overflow="as_content")).put(FULL)) == "done"
 
+    @pytest.mark.parametrize("overflow", ["stop", "as_content"])
+    def test_without_a_policy_that_makes_room_a_400_is_a_fault(self, overflow: Any) -> None:
+        action = Bench(Strategy(done_when=NEVER, overflow=overflow)).put(FULL_400)
+        assert isinstance(action, End)
+        assert (action.ending.kind, action.ending.native) == ("error", "fault:http_400_window_full")
+
     def test_before_any_turn_there_is_nothing_to_ask_done_when_about(self) -> None:
         bench = Bench(Strategy(done_when=c.acceptance(), overflow="compact", then="error"))
         bench.put(FULL_400)
@@ -130,6 +136,22 @@ class TestOwnKeys:
         for after in ([], [self.post("rent")]):
             loaded = ledger([self.LISTS, {"turn": batch}, {"work": ["power"]}, *after, DONE])
             assert play(loaded, self.OWN).outcome == "done/complete"
+
+    def test_without_a_cap_on_nudges_too(self) -> None:
+        uncapped = self.OWN.but(nudges=None)
+        undone = [
+            self.LISTS,
+            {"work": "rest"},
+            {"undo": ["rent"]},
+            self.post("rent"),
+            self.post("rent"),
+            DONE,
+        ]
+        assert play(ledger(undone), uncapped).outcome == "done/complete"
+
+    def test_only_where_a_tool_takes_a_key(self) -> None:
+        assert not Bench(self.OWN).loop.keyed
+        assert Bench(self.OWN, world={"kind": "ledger"}).loop.keyed
 
     def test_an_undo_that_failed_begins_nothing(self) -> None:
         refund = {"call": "refund_payment", "with": {"payment": "power"}}

@@ -15,4 +15,36 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("evalkit.scoring.twins.twin_problem", "return ''", "return None"): (
         "Its only caller asks whether there is a problem, and None is as little one as no words."
     ),
+    (
+        "evalkit.models.scripted.Stage._noted",
+        "if self.remembers: self._answered.append(Answered(self.state, self.previous, parent, self.",
+        "self._answered.append(Answered(self.state, self.previous, parent, self._met, emitted.actio",
+    ): (
+        "What is remembered of answers is read where a request stands at an earlier turn or at none. Only a "
+        "stage at the end of a wire, which remembers, is asked from there."
+    ),
+    ("evalkit.models.scripted.Stage._through_events", "said or event in found", "event in found"): (
+        "Whether words were said is asked together with whether any wait. Words that come after some were "
+        "said always wait, unless the user is gone, and then all that come later are dropped."
+    ),
+    (
+        "evalkit.models.scripted.Stage.crash_answered",
+        "not self._crash_answered or turn is None",
+        "not self._crash_answered",
+    ): (
+        "A kill for when the calls are answered is made ready by the delivery of a turn. Before the stage "
+        "can be put back to where there is none, the next request crashes. The rest is for the type."
+    ),
+    ("evalkit.scenarios.emissions.Script._channel", "return 'text'", "return None"): (
+        "A claim asks for the finish tool, the keyword and the output by name; whatever else a channel is is "
+        "text, also none."
+    ),
+    ("evalkit.harnesses.loop._on_refusal", "0", "-1"): (
+        "Refusals in a row are held against how many are allowed, and there are never fewer than none: at "
+        "least -1 says as much as at least 0."
+    ),
+    ("evalkit.harnesses.loop._succeeded", "item & item - 1", "item | item - 1"): (
+        "For a call about one item a bit in a table says whether it had its effect before; else a set of "
+        "logical actions does. Without the table all go by the set, which says the same of each."
+    ),
 }

@@ -46,7 +46,11 @@ PLACES = (
     Place(
         "player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS, *_RESUMED)
     ),
-    Place("stage", ("evalkit.models.scripted",), (*_EVENTS, *_RESUMED, *_SCORES)),
+    Place(
+        "stage",
+        ("evalkit.models.scripted",),
+        ("tests/models/test_stage.py", "tests/harnesses/test_compaction.py", *_EVENTS, *_RESUMED, *_SCORES),
+    ),
     Place(
         "truth",
         (

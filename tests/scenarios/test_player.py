@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import msgspec
 import pytest
 
 from evalkit.core.requests import Delivered, Request, Result, stimulus
@@ -63,11 +64,50 @@ def test_a_move_without_targets_has_no_turn() -> None:
     assert model.send().text == "x"
 
 
+def test_nor_has_a_turn_of_parts_that_have_none() -> None:
+    nothing = [{"turn": [{"work": "rest"}]}, {"turn": [{"tick": 0}]}, {"turn": [{"undo": 0}]}, {"say": "x"}]
+    model = Model([{"work": "rest", "parallel": True}, *nothing], ALL)
+    assert len(calls(model.first())) == 4
+    assert model.send().text == "x"
+
+
+def test_a_part_that_ticks_nothing_adds_no_call() -> None:
+    turn = Model([{"turn": [{"tick": 0}, {"say": "x"}]}], ALL).first()
+    assert (calls(turn), turn.text) == ([], "x")
+
+
 def test_again_repeats_what_was_attempted() -> None:
     model = Model([{"work": 2}, {"work": "rest", "again": True, "parallel": True}, {"say": "x"}])
     model.first()
     model.send()
     assert calls(model.send()) == ['do_item {"item":"users"}', 'do_item {"item":"orders"}']
+
+
+def test_a_call_that_is_cut_off_is_for_the_first_item_that_is_open() -> None:
+    model = Model([{"work": 1}, {"truncate": "call"}, {"say": "x"}])
+    model.first()
+    (call,) = model.send().calls
+    assert call.arguments.startswith('{"item":"or')
+
+
+def test_a_request_gets_past_a_script_that_is_over_and_not_past_a_move_that_waits() -> None:
+    model = Model([{"work": 1}, {"say": "x", "until": "shortened"}])
+    turn = model.first()
+    asked = stimulus(Delivered(turn), Request(echo=turn), FINISH_TOOL)
+    assert model.player.is_over(model.state, asked)
+    model.send()
+    assert not model.player.is_over(model.state, asked)
+    over = msgspec.structs.replace(model.state, pc=99)
+    assert model.player.is_over(over, asked)
+    within = msgspec.structs.replace(model.state, waits=False)
+    assert model.player.is_over(within, asked)
+
+
+def test_what_happens_from_outside_is_told_from_a_turn() -> None:
+    model = Model([{"fault": {"status": 529}}, {"say": "x"}])
+    assert model.player.happens_at(model.state)
+    assert not model.player.happens_at(msgspec.structs.replace(model.state, pc=1))
+    assert not model.player.happens_at(msgspec.structs.replace(model.state, pc=99))
 
 
 def test_a_call_in_a_cut_off_turn_is_no_attempt() -> None:
@@ -171,6 +211,22 @@ class TestChannels:
         model = Model([{"say": "Ready.", "claim": "done"}], Offered(output=True), task={"output": schema})
         assert model.first().text == '{"state":"closed","count":3,"names":["users","orders","invoices"]}'
 
+    def test_of_an_enumeration_the_first(self) -> None:
+        state = {
+            "type": "object",
+            "properties": {"state": {"enum": ["closed", "open"]}},
+            "required": ["state"],
+        }
+        turn = Model([{"say": "x", "claim": "done"}], Offered(output=True), task={"output": state}).first()
+        assert turn.text == '{"state":"closed"}'
+
+    def test_a_finish_call_that_is_written_out_tells_as_one_that_is_made(self) -> None:
+        finish = {"call": "finish_task", "with": {"items_completed": ["users"]}}
+        told = Model([finish, {"say": "x"}], ALL).first().told
+        assert told is not None
+        assert told.completed == ("users",)
+        assert Model([finish, {"say": "x"}]).first().told is None
+
 
 class TestChoices:
     def test_the_formula(self) -> None:
@@ -213,6 +269,22 @@ def test_loops() -> None:
     assert empty.first().text == "Nothing further."
 
 
+def test_a_place_says_the_round_of_each_repeat_around_it_and_nothing_of_choices() -> None:
+    option = {"either": [{"p": 1.0, "do": [{"say": "a"}]}]}
+    model = Model([{"repeat": {"times": 3, "do": [{"say": "b"}]}}, option, {"say": "x"}])
+    player = model.player
+    assert len(player.place(model.state)) == 2
+    places = []
+    for _ in range(5):
+        model.send() if places else model.first()
+        places.append(player.place(model.state))
+    assert places == sorted(set(places))
+    assert [len(place) for place in places] == [4, 4, 4, 2, 2]
+    endless = Model([{"repeat": {"times": "forever", "do": [{"say": "b"}]}}])
+    endless.first()
+    assert endless.player.place(endless.state) == ()
+
+
 def test_after_another_last_move_nothing_further() -> None:
     model = Model([{"work": 1}])
     model.first()
@@ -229,6 +301,18 @@ def test_a_stop_label_contradicts_the_content() -> None:
     ):
         turn = Model([{"say": "x", "stop": label}]).first()
         assert (turn.stop, turn.native) == (stop, native)
+
+
+def test_a_fault_may_keep_silent_before_it_comes() -> None:
+    for fault, seconds in (({"stall_s": 3}, 3.0), ({"status": 529}, 0.0)):
+        model = Model([{"fault": fault}, {"say": "x"}])
+        _, emitted = model.player.advance(model.state, None, 0)
+        assert emitted.stall_s == seconds
+
+
+def test_a_refusal_within_a_turn_keeps_its_category() -> None:
+    turn = Model([{"turn": [{"work": 1}, {"refuse": {"category": "cyber"}}]}, {"say": "x"}]).first()
+    assert (turn.kind, turn.category) == ("refusal", "cyber")
 
 
 def test_faults_polls_and_waits() -> None:

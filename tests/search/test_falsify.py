@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from evalkit.core.requests import Request
+from evalkit.core.tasks import Offered
 from evalkit.harnesses.find import find_harness
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
@@ -312,6 +313,41 @@ def test_what_breaks_is_made_small() -> None:
     small, ended = make_small(Script.of((2, 1, 9, 4, 7, 12, 7, 3), for_ever=True), ALPHABET, breaks)
     assert (small, ended) == (Script.of((1, 7)), True)
     assert len(asked) < 60
+
+
+@pytest.mark.parametrize(
+    ("found", "small"),
+    [
+        (("ticks beta", "ticks alpha", "lists the items"), ("lists the items", "ticks everything")),
+        (("ticks everything", "lists the items"), ("lists the items", "ticks everything")),
+    ],
+    ids=["two of a kind become one", "the plainer one comes first"],
+)
+def test_what_is_as_small_is_made_the_plainest(found: tuple[str, ...], small: tuple[str, ...]) -> None:
+    ticking = Alphabet(Contract("any", offered=Offered(checklist=True)), Setting(2, "none"))
+    places = {move.name: place for place, move in enumerate(ticking.moves)}
+
+    def breaks(script: Script) -> bool:
+        """Whether all is ticked and the items are listed, in any order."""
+        said = set(ticking.said(script))
+        ticks = {"ticks everything"} <= said or {"ticks alpha", "ticks beta"} <= said
+        return ticks and "lists the items" in said
+
+    made, ended = make_small(Script.of(tuple(places[name] for name in found)), ticking, breaks)
+    assert (ticking.said(made), ended) == (small, True)
+
+
+def test_few_runs_hold_many_orders_of_three_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    guides: list[Guide] = []
+
+    def guide(*given: Any) -> Guide:
+        guides.append(Guide(*given))
+        return guides[-1]
+
+    monkeypatch.setattr("evalkit.search.finding.Guide", guide)
+    assert falsify(harness("right", nudges=3), names=("no_false_done",), max_runs=120).holds
+    # 68 of these runs make a single move each.
+    assert guides[0].orders > 0.2
 
 
 # Bugs that need several moves
