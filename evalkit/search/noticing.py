@@ -8,8 +8,12 @@ memory of its own that a call changes, a clock, chance.
 
 from __future__ import annotations
 
+import dis
+import sys
 import types
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any, cast
 
 from evalkit.core.decisions import Verdict
@@ -24,9 +28,33 @@ from evalkit.strategies.view import View
 
 #: So many moments are kept to be asked about again.
 KEPT = 20_000
-#: Modules whose answers differ from call to call.
-_FICKLE = frozenset(("random", "secrets", "time", "datetime", "uuid", "_random", "numpy.random"))
-_PLAIN = (bool, int, float, str, bytes, bytearray, list, dict, set, frozenset, tuple, type(None))
+#: Modules whose answers differ from call to call, or hang on what is outside of the run.
+_FICKLE = frozenset(
+    (
+        *(
+            "random",
+            "secrets",
+            "time",
+            "datetime",
+            "uuid",
+            "_random",
+            "numpy.random",
+            "os",
+            "posix",
+            "_io",
+            "io",
+        ),
+        *("pathlib", "subprocess", "_posixsubprocess", "socket", "_socket", "urllib.request", "threading"),
+    )
+)
+#: Built-in functions that do so too, or run what cannot be looked through.
+_FICKLE_NAMES = frozenset(("id", "hash", "open", "input", "eval", "exec", "__import__", "globals", "vars"))
+#: Instructions that look a name up, not as an attribute.
+_LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "IMPORT_NAME"))
+_PLAIN = (bool, int, float, str, bytes, bytearray, type(None))
+_LISTED = (list, tuple, set, frozenset)
+#: By what a fold's memory changes.
+_CHANGES = ("after_turn", "after_results", "after_compaction", "after_asks")
 #: Attributes of a turn that the moves give in every way in which they matter.
 _COVERED_OF_TURN = frozenset(("claim", "kind"))
 
@@ -100,10 +128,7 @@ class _Watched(Condition):
             fold if is_shipped(fold) else cast(Fold, _WatchedFold(fold, noticed)) for fold in inner.folds
         )
         called = getattr(inner, "test", None) or type(inner).__call__
-        self._state = tuple(_reachable(called))
-        fickle = _fickle(self._state)
-        if fickle:
-            noticed.unsteady = f"{self.said} asks {fickle}, which answers otherwise each time"
+        self._own = _Own(inner, (called,), self.said, noticed)
 
     def __call__(self, view: View) -> Verdict:
         seen = _SeenView(view, self.noticed)
@@ -114,22 +139,38 @@ class _Watched(Condition):
 
     def ask(self, view: _SeenView) -> Verdict:
         """Its verdict on a moment."""
-        before = self._memory()
-        try:
-            verdict = self.part(cast(View, view))
-        except Exception:
-            # It may be what watches that it cannot stand.
-            self.noticed.read("a turn in a way that cannot be followed")
-            verdict = self.part(view.real)
-        if self._memory() != before:
-            self.noticed.unsteady = f"{self.said} changes a memory of its own, so its verdicts hang on it"
-        return verdict
+        with self._own.kept():
+            try:
+                return self.part(cast(View, view))
+            except Exception:
+                # It may be what watches that it cannot stand.
+                self.noticed.read("a turn in a way that cannot be followed")
+                return self.part(view.real)
 
-    def _memory(self) -> list[str]:
-        """What it could remember beside its folds, as text."""
-        kept = [*vars(self.part).values(), *vars(type(self.part)).values()]
-        found = [_text(value) for value in kept if not isinstance(value, types.FunctionType | type)]
-        return found + [_text(value) for function in self._state for value in _values(function)]
+
+class _Own:
+    """What a condition or fold of one's own could remember beside what it is given, and could ask."""
+
+    def __init__(self, inner: Any, called: tuple[Any, ...], said: str, noticed: Noticed) -> None:
+        self._inner = inner
+        self._said = said
+        self._noticed = noticed
+        self._functions = tuple(dict.fromkeys(each for one in called for each in _reachable(one)))
+        fickle = _fickle(self._functions, vars(inner).values() if hasattr(inner, "__dict__") else ())
+        if fickle:
+            noticed.unsteady = f"{said} asks {fickle}, whose answers hang on more than what is given"
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Note where a call changes something that stays."""
+        before = self._text()
+        yield
+        if self._text() != before:
+            self._noticed.unsteady = f"{self._said} changes a memory of its own, so its answers hang on it"
+
+    def _text(self) -> list[str]:
+        found = [_text(self._inner), _text(type(self._inner))]
+        return found + [_text(value) for function in self._functions for value in _values(function)]
 
 
 class _SeenView:
@@ -139,7 +180,8 @@ class _SeenView:
         self.real = view
         self.reading: Any = view.instruments
         self._noticed = noticed
-        self.task, self.memory, self.heard = view.task, view.memory, view.heard
+        self.task = _SeenTask(view.task, noticed)
+        self.memory, self.heard = view.memory, view.heard
         self.claim = view.claim
         self.turn = _SeenTurn(view.turn, noticed)
         self.instruments = _SeenInstruments(view.instruments, noticed)
@@ -168,6 +210,19 @@ class _SeenTurn:
         self._turn = turn
         self._noticed = noticed
 
+    def _read(self) -> Turn:
+        self._noticed.read("a turn as a whole")
+        return self._turn
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+    def __eq__(self, other: object) -> bool:
+        return self._read() == getattr(other, "_turn", other)
+
+    def __hash__(self) -> int:
+        return hash(self._read())
+
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._turn, name)
         if name in ("calls", "runnable"):
@@ -175,6 +230,19 @@ class _SeenTurn:
         if name not in _COVERED_OF_TURN:
             self._noticed.read(f"a turn's {name}")
         return value
+
+
+class _SeenTask:
+    """A task that notes where its words and its seed are read: there is one, and a seed is no choice."""
+
+    def __init__(self, task: Task, noticed: Noticed) -> None:
+        self._task = task
+        self._noticed = noticed
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("prompt", "done_when", "seed"):
+            self._noticed.read(f"the task's {name}")
+        return getattr(self._task, name)
 
 
 class _SeenCalls:
@@ -205,6 +273,9 @@ class _SeenCalls:
 
     def __hash__(self) -> int:
         return hash(self._read())
+
+    def __repr__(self) -> str:
+        return repr(self._read())
 
 
 class _SeenInstruments:
@@ -240,6 +311,10 @@ class _WatchedFold(BaseFold):
         self._noticed = noticed
         self.name = inner.name
         self.holds = getattr(inner, "holds", "open")
+        kind = type(inner)
+        called = [getattr(kind, name, None) for name in ("start", *_CHANGES)]
+        own = tuple(each for each in called if each is not None and each not in vars(BaseFold).values())
+        self._own = _Own(inner, own, f"the fold {inner.name}", noticed)
 
     def start(self, task: Task) -> Hashable:
         return self._inner.start(task)  # type: ignore[no-any-return]
@@ -261,11 +336,12 @@ class _WatchedFold(BaseFold):
 
     def _twice(self, ask: Callable[..., Any], memory: Any, seen: Any, real: Any, task: Task) -> Hashable:
         """The new memory; asked twice, a pure fold gives it twice."""
-        try:
-            new = ask(memory, seen, task)
-        except Exception:
-            self._noticed.read("a turn or result in a way that cannot be followed")
-            new = ask(memory, real, task)
+        with self._own.kept():
+            try:
+                new = ask(memory, seen, cast(Task, _SeenTask(task, self._noticed)))
+            except Exception:
+                self._noticed.read("a turn or result in a way that cannot be followed")
+                new = ask(memory, real, task)
         if ask(memory, real, task) != new:
             self._noticed.unsteady = f"the fold {self.name} gave another memory for the same turn"
         return new  # type: ignore[no-any-return]
@@ -314,17 +390,27 @@ def _reachable(called: Any) -> list[types.FunctionType]:
     return found
 
 
-def _names(code: types.CodeType) -> set[str]:
+def _names(code: types.CodeType, *, loaded: bool = False) -> set[str]:
+    """The names in a code; ``loaded``: those alone that are no attributes."""
     names = set(code.co_names)
+    if loaded:
+        full = {str(each.argval) for each in dis.get_instructions(code) if each.opname in _LOADS}
+        names = full | {name.partition(".")[0] for name in full}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names |= _names(constant)
+            names |= _names(constant, loaded=loaded)
     return names
 
 
 def _globals_of(function: types.FunctionType) -> dict[str, Any]:
-    known = function.__globals__
-    return {name: known[name] for name in _names(function.__code__) if name in known}
+    """What a function finds by name in its module, and in modules that it names there."""
+    names, known = _names(function.__code__), function.__globals__
+    found = {name: known[name] for name in names if name in known}
+    for module in [value for value in found.values() if isinstance(value, types.ModuleType)]:
+        found.update(
+            {f"{module.__name__}.{name}": vars(module)[name] for name in names & vars(module).keys()}
+        )
+    return found
 
 
 def _cells(function: types.FunctionType) -> list[Any]:
@@ -341,23 +427,63 @@ def _values(function: types.FunctionType) -> list[Any]:
     """All that a function could keep between calls, functions and modules aside."""
     kept = [*_cells(function), *_globals_of(function).values(), *(function.__defaults__ or ())]
     kept += [*(function.__kwdefaults__ or {}).values(), *vars(function).values()]
-    return [value for value in kept if not isinstance(value, types.FunctionType | types.ModuleType | type)]
+    return [value for value in kept if not isinstance(value, types.FunctionType | types.ModuleType)]
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, _PLAIN) or type(value).__module__ in ("itertools", "collections"):
+def _text(value: Any, depth: int = 5) -> str:
+    """A value with all that it holds, as text."""
+    if isinstance(value, _PLAIN) or type(value).__module__ == "itertools":
         return repr(value)[:10_000]
-    inner = getattr(value, "__dict__", None)
-    return repr(sorted(inner.items(), key=str))[:10_000] if isinstance(inner, dict) else ""
+    if depth == 0 or is_shipped(value):
+        return ""
+    if isinstance(value, dict):
+        return _texts((part for pair in list(value.items()) for part in pair), depth)
+    if isinstance(value, _LISTED) or type(value).__module__ == "collections":
+        return _texts(list(value), depth)
+    return _texts(_attributes(value), depth)
 
 
-def _fickle(functions: tuple[types.FunctionType, ...]) -> str:
-    """The name of a clock or source of chance that functions can ask; empty where there is none."""
+def _texts(values: Iterable[Any], depth: int) -> str:
+    return ", ".join(_text(value, depth - 1) for value in islice(values, 1_000))[:10_000]
+
+
+def _attributes(value: Any) -> list[Any]:
+    """What an object, or a class of one's own, keeps in attributes."""
+    if isinstance(value, type):
+        own = vars(value).values() if value.__module__ not in sys.stdlib_module_names else ()
+        return [kept for kept in own if isinstance(kept, (*_PLAIN, *_LISTED, dict))]
+    if isinstance(value, types.ModuleType | types.FunctionType | types.BuiltinFunctionType):
+        return []
+    kept = [*vars(value).values()] if hasattr(value, "__dict__") else []
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        names = (slots,) if isinstance(slots, str) else tuple(slots)
+        kept += [getattr(value, name, None) for name in names if name not in ("__dict__", "__weakref__")]
+    return kept
+
+
+def _fickle(functions: tuple[types.FunctionType, ...], held: Iterable[Any]) -> str:
+    """The name of a clock, of a source of chance or of the like that can be asked; empty where there is none.
+
+    ``held`` are values that are kept beside the functions' own.
+    """
     for function in functions:
         known = _globals_of(function)
-        for name in sorted(_names(function.__code__)):
-            value = known.get(name)
-            where = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", "")
-            if where in _FICKLE or (value is None and name in _FICKLE):
+        asked = _names(function.__code__, loaded=True)
+        for name in sorted(asked | known.keys()):
+            unknown = name in asked and name not in function.__globals__
+            if (unknown and name in _FICKLE | _FICKLE_NAMES) or _is_fickle(known.get(name)):
                 return name
-    return ""
+        held = (*held, *_cells(function), *(function.__defaults__ or ()))
+    return next((type(value).__name__ for value in held if _is_fickle(value)), "")
+
+
+def _is_fickle(value: Any) -> bool:
+    """Whether a value comes from a module of such, or moves on with each time that it is asked."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__ in _FICKLE
+    if hasattr(value, "__next__") and type(value).__module__ != "itertools":
+        return True
+    holder = getattr(value, "__self__", None)
+    whose = holder if isinstance(holder, type) else type(holder)
+    return bool({getattr(value, "__module__", ""), whose.__module__} & _FICKLE)

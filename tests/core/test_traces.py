@@ -65,7 +65,7 @@ class TestTheNumbersOfGoingOnForNothing:
             trace = Trace(Offered())
             differing(trace, 12, held=True, settled=1)
             stop(trace)
-            differing(trace, 12, held=True, settled=1)
+            differing(trace, 13, held=True, settled=1)
             assert trace.max_held <= 12
 
     def test_and_which_the_first_turn_after_a_message_is_none_of(self) -> None:

@@ -97,6 +97,12 @@ class TestPauses:
             assert isinstance(bench.put(PAUSED), Resend)
             assert isinstance(bench.put(do(item)), Send)
 
+    def test_what_a_paused_turn_says_is_heard_when_no_more_are_resent(self) -> None:
+        bench = Bench(Strategy(done_when=c.keyword("HALT"), resends=1))
+        paused = make_turn((Text("HALT"), ServerCall("s", "web_search")), "pause_turn")
+        assert isinstance(bench.put(paused), Resend)
+        assert ended(bench.put(paused)) == "done"
+
     def test_as_content_and_stop(self) -> None:
         assert ended(Bench(Strategy(done_when=c.silence(), pause="as_content")).put(PAUSED)) == "done"
         stopped = Bench(Strategy(done_when=NEVER, pause="stop")).put(PAUSED)

@@ -47,4 +47,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "For a call about one item a bit in a table says whether it had its effect before; else a set of "
         "logical actions does. Without the table all go by the set, which says the same of each."
     ),
+    (
+        "evalkit.harnesses.loop._decide",
+        "if not decision and (not loop.asks_each_turn): return _end(loop, state, view, 'limit', _li",
+        "pass",
+    ): (
+        "It is there where calls have run and a limit is reached. What follows asks done_when once, ends "
+        "done where it is met, else by the limit, with the same report, as the branch does."
+    ),
+    ("evalkit.scenarios.player.Player.__init__", "0", "1"): (
+        "A loop sets its count when it is come to, before anything reads it. (The counts of choices begin at "
+        "0 too: a test notices another beginning.)"
+    ),
+    ("evalkit.scoring.ideal.IdealMind.__init__", "1", "2"): (
+        "Before anything is seen the best is below every count of settled items, and -2 is as -1 is."
+    ),
 }

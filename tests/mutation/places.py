@@ -84,6 +84,7 @@ PLACES = (
             "tests/scoring/test_ideal.py",
             *_SCORES,
             "tests/scoring/test_check.py",
+            "tests/scoring/test_chances.py",
         ),
     ),
     Place("scoring", ("evalkit.scoring.chances",), ("tests/scoring/test_chances.py",)),

@@ -48,6 +48,21 @@ def test_a_script_with_few_choices_asks_for_few_answers() -> None:
     assert arena._reaches._count <= 12
 
 
+def test_where_something_happens_from_outside_each_seed_is_for_itself() -> None:
+    words = {"user": {"text": "Hurry.", "when": "between_turns"}}
+    for moves, known_of_another in ((CHOICES, 7), ([words, *CHOICES], None)):
+        known: Chances[int] = Chances(Arena(scenario(moves), PRESETS["silence"].strategy.offers).player)
+        known.keep("there", (0, 0, 0), (0, 0, 0), 0, 7)
+        assert known.get("there", (0, 0, 0), 0) == 7
+        assert known.get("there", (0, 0, 0), 1) == known_of_another
+
+
+def test_a_script_without_a_choice_has_one_seed() -> None:
+    offers = PRESETS["silence"].strategy.offers
+    assert Arena(scenario(CHOICES), offers).seed(7) == 7
+    assert Arena(scenario([{"say": "x"}]), offers).seed(7) == 0
+
+
 def test_memory_does_not_grow_without_end(monkeypatch: Any) -> None:
     monkeypatch.setattr(chances, "MOST", 10)
     arena = Arena(scenario(CHOICES), PRESETS["silence"].strategy.offers)

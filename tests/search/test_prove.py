@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import json
+import os
 import random
+import types
 from array import array
 from collections.abc import Hashable
 from pathlib import Path
@@ -361,6 +365,12 @@ class Opened(c.Condition):
         (lambda view: len(view.turn.calls) > 2, "which calls a turn has and how many"),
         (lambda view: any(call.tool == "deploy" for call in view.turn.calls), "which calls"),
         (lambda view: view.turn.native == "safety", "a turn's native"),
+        (lambda view: view.turn.tokens > 1000, "a turn's tokens"),
+        (lambda view: "sesame" in repr(view.turn), "a turn as a whole"),
+        (lambda view: view.turn == "sesame", "a turn as a whole"),
+        (lambda view: view.text.startswith("{") and "yes" in json.loads(view.text).values(), "a turn's text"),
+        (lambda view: "sesame" in view.task.prompt, "the task's prompt"),
+        (lambda view: view.task.seed == 7, "the task's seed"),
         (lambda view: view.finish is not None and len(view.finish.skipped) > 1, "what a finish names"),
     ],
 )
@@ -402,19 +412,128 @@ def by_clock(view: Any) -> bool:
     return time.time() > 1e12 or view.instruments.checks().met
 
 
+class Counted:
+    asked = 0
+
+
+class Slotted:
+    __slots__ = ("asked",)
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+
+class Holder:
+    def __init__(self) -> None:
+        self.inner = Slotted()
+
+
+HELD, STATE = Holder(), types.ModuleType("state")
+STATE.asked = 0  # type: ignore[attr-defined]
+
+
+def counting_on(counter: Any) -> Any:
+    def test(view: Any) -> bool:
+        counter.asked += 1
+        return counter.asked > 10**6 or view.instruments.checks().met
+
+    return test
+
+
+def counting_in_a_module(view: Any) -> bool:
+    STATE.asked += 1
+    return STATE.asked > 10**6 or view.instruments.checks().met
+
+
+def counting_within(view: Any) -> bool:
+    HELD.inner.asked += 1
+    return HELD.inner.asked > 10**6 or view.instruments.checks().met
+
+
+def yielding() -> Any:
+    numbers = (number for number in range(10**9))
+    return lambda view: next(numbers) > 10**6 or view.instruments.checks().met
+
+
+def reading_a_file(view: Any) -> bool:
+    with open(__file__) as file:
+        return file.read(5) == "false" or view.instruments.checks().met
+
+
+drawn, now = random.random, datetime.datetime.now
+
+
 @pytest.mark.parametrize(
     ("test", "why"),
     [
         (counting, "changes a memory of its own"),
         (closure(), "changes a memory of its own"),
+        (counting_on(Counted), "changes a memory of its own"),
+        (counting_on(Slotted()), "changes a memory of its own"),
+        (counting_within, "changes a memory of its own"),
+        (counting_in_a_module, "changes a memory of its own"),
+        (yielding(), "asks generator"),
         (by_chance, "asks random"),
+        (lambda view: drawn() < 1e-9 or view.instruments.checks().met, "asks drawn"),
+        (lambda view: os.urandom(2) == b"no" or view.instruments.checks().met, "asks os"),
         (by_clock, "asks time"),
+        (lambda view: now().year > 2999 or view.instruments.checks().met, "asks now"),
+        (lambda view: "HALT" in os.environ or view.instruments.checks().met, "asks os"),
+        (reading_a_file, "asks open"),
+        (lambda view: id(view) % 1009 == 7 or view.instruments.checks().met, "asks id"),
     ],
 )
 def test_what_is_no_function_is_refused(test: Any, why: str) -> None:
-    result = only("no_false_done", Strategy(done_when=c.when(test, finite=True)))
+    result = only("no_false_done", Strategy(done_when=c.when(test, finite=True)), Setting(1))
     assert result.answer == "refused"
     assert why in result.how
+
+
+class Tallied(BaseFold):
+    """Counts beside its memory."""
+
+    name = "tallied"
+    holds = "finite"
+    asked = 0
+
+    def after_turn(self, memory: Any, turn: Any, task: Any) -> Hashable:
+        Tallied.asked += 1
+        return Tallied.asked > 10**6
+
+
+class Seeded(BaseFold):
+    name = "seeded"
+    holds = "finite"
+
+    def after_turn(self, memory: Any, turn: Any, task: Any) -> Hashable:
+        return task.seed == 7
+
+
+@pytest.mark.parametrize(
+    ("fold", "why"), [(Tallied(), "tallied changes a memory of its own"), (Seeded(), "the task's seed")]
+)
+def test_a_fold_that_is_no_function_of_what_it_is_given_is_refused(fold: Any, why: str) -> None:
+    class Folded(c.Condition):
+        folds = (fold,)
+        finite = True
+
+        def __call__(self, view: Any) -> Any:
+            return c.Verdict(bool(view.memory[fold.name]) or view.instruments.checks().met, "folded")
+
+    result = only("no_false_done", Strategy(done_when=Folded()), Setting(1))
+    assert result.answer == "refused"
+    assert why in result.how
+
+
+def test_an_attribute_with_the_name_of_a_clock_is_none() -> None:
+    class Calm(c.Condition):
+        finite = True
+        time = id = 3
+
+        def __call__(self, view: Any) -> Any:
+            return c.Verdict(self.time == self.id and view.instruments.checks().met, "calm")
+
+    assert only("no_false_done", Strategy(done_when=Calm()), Setting(1)).answer == "proved"
 
 
 class Moody(c.Condition):
