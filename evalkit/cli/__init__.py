@@ -26,6 +26,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "gate": ("evalkit.cli.gate", "Hold a run against a baseline; exit 1 on a regression."),
         "plan": ("evalkit.cli.plan", "How many scenarios and seeds a comparison needs."),
         "claims": ("evalkit.cli.claims", "The claims that the project starts from, as experiments."),
+        "study": ("evalkit.cli.study", "What repeated looks, hopeless work and thresholds do to strategies."),
     },
     "Scenarios": {
         "scenarios": ("evalkit.cli.scenarios", "List, show and check scenarios."),

@@ -33,7 +33,7 @@ from evalkit.core.requests import cannot_pass, says_window_full
 from evalkit.core.tasks import Limits, Task, Tool
 from evalkit.core.turns import Call, Text, Turn
 from evalkit.strategies import conditions as c
-from evalkit.strategies.folds import Ran, looks_at_turns
+from evalkit.strategies.folds import Ran, looks_at_looks, looks_at_turns
 from evalkit.strategies.strategy import FAULTS_IN_A_ROW, REFUSALS_IN_A_ROW, Strategy
 from evalkit.strategies.view import Instruments, View
 
@@ -131,6 +131,7 @@ class Loop:
         "folds",
         "keyed",
         "limits",
+        "look_folds",
         "looks",
         "names",
         "offered",
@@ -151,6 +152,7 @@ class Loop:
         self.folds = strategy.folds
         self.looks = tuple([looks_at_turns(fold) for fold in self.folds])
         self.turn_folds = any(self.looks)
+        self.look_folds = any(map(looks_at_looks, self.folds))
         self.names = tuple([fold.name for fold in self.folds])
         #: Whether a reader of words is among the conditions, so that a skip told in words is known.
         self.reads_words = "skipped" in self.names
@@ -490,7 +492,7 @@ def _on_unknown(loop: Loop, state: State, view: View) -> Step:
     if loop.strategy.unknown == "stop":
         return _end(loop, state, view, "error", f"stopped:{view.turn.native or 'unknown'}")
     state = _reported(loop, state, view)
-    verdict = loop.strategy.done_when(view)
+    state, verdict = _asked(loop, state, view)
     if verdict.met:
         return _done(loop, state, view, verdict)
     native = _limit(loop, state, view.instruments) or ("user_gone" if state.leaving else "")
@@ -500,6 +502,18 @@ def _on_unknown(loop: Loop, state: State, view: View) -> Step:
 
 
 # Decisions
+
+
+def _asked(loop: Loop, state: State, view: View) -> tuple[State, Verdict]:
+    """The verdict of ``done_when``, and the state once it was asked."""
+    verdict = loop.strategy.done_when(view)
+    if loop.look_folds:
+        folds: list[Hashable] = []
+        for fold, memory in zip(loop.folds, state.folds, strict=True):
+            look = getattr(fold, "after_look", None)
+            folds.append(memory if look is None else look(memory, view))
+        state = _replace(state, folds=tuple(folds))
+    return state, verdict
 
 
 def _decide(loop: Loop, state: State, view: View) -> Step:
@@ -513,7 +527,7 @@ def _decide(loop: Loop, state: State, view: View) -> Step:
         return _end(loop, state, view, "limit", _limit(loop, state, view.instruments))
     if strategy.text == "first_block" and not calls and not _first_is_text(turn):
         return _end(loop, state, view, "error", "first block is not text", ask=False)
-    verdict = strategy.done_when(view)
+    state, verdict = _asked(loop, state, view)
     if verdict.met:
         return _done(loop, state, view, verdict)
     native = _limit(loop, state, view.instruments) or ("user_gone" if decision and state.leaving else "")
@@ -600,7 +614,9 @@ def _run_out(loop: Loop, state: State, view: View, native: str) -> Step:
 
 def _end(loop: Loop, state: State, view: View, kind: EndingKind, native: str, *, ask: bool = True) -> Step:
     """End the run, unless ``done_when``, asked once before, is met."""
-    verdict = loop.strategy.done_when(view) if ask else None
+    verdict = None
+    if ask:
+        state, verdict = _asked(loop, state, view)
     if verdict is not None and verdict.met:
         return _done(loop, state, view, verdict)
     return state, _ending(loop, state, view, kind, native, verdict), verdict

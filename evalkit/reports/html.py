@@ -274,7 +274,8 @@ def _heats() -> list[str]:
 def _verifiers(prints: dict[str, str]) -> Iterator[str]:
     """The assumed error rates of each strategy that asks a verifier, read from its fingerprint."""
     for name, text in prints.items():
-        for sees, misses, fooled in re.findall(
-            r"verifier\(sees='(\w+)', misses=([\d.]+), fooled=([\d.]+)\)", text
+        for sees, misses, fooled, errors in re.findall(
+            r"verifier\(sees='(\w+)', misses=([\d.]+), fooled=([\d.]+), errors='(\w+)'\)", text
         ):
-            yield f"{name} (sees {sees}) misses {percent(float(misses))}, fooled {percent(float(fooled))}"
+            rates = f"misses {percent(float(misses))}, fooled {percent(float(fooled))}"
+            yield f"{name} (sees {sees}) {rates}, errors {errors}"

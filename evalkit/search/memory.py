@@ -29,7 +29,7 @@ _CONDITIONS: tuple[type[Condition], ...] = (
     c.artifact,
     c.certificate,
 )
-_COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst)
+_COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst, c.evidence_over_time)
 #: What ships treats all items alike.
 _SHIPPED = (c.__name__, f.__name__, ChecksFirst.__module__)
 

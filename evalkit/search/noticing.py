@@ -13,6 +13,7 @@ import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
 
@@ -20,8 +21,8 @@ from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.search.memory import all_shipped, is_shipped
-from evalkit.strategies.conditions import All, Any_, Condition, Not
-from evalkit.strategies.folds import BaseFold, Fold, Ran
+from evalkit.strategies.conditions import All, Any_, Condition, Not, evidence_over_time
+from evalkit.strategies.folds import BaseFold, Fold, Ran, looks_at_looks
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
@@ -113,6 +114,8 @@ def _watched(condition: Condition, noticed: Noticed) -> Condition:
         return Not(_watched(condition.part, noticed))
     if type(condition) is ChecksFirst:
         return ChecksFirst(_watched(condition.otherwise, noticed))
+    if isinstance(condition, evidence_over_time):
+        return replace(condition, of=_watched(condition.of, noticed))
     return condition if is_shipped(condition) else _Watched(condition, noticed)
 
 
@@ -315,6 +318,8 @@ class _WatchedFold(BaseFold):
         called = [getattr(kind, name, None) for name in ("start", *_CHANGES)]
         own = tuple(each for each in called if each is not None and each not in vars(BaseFold).values())
         self._own = _Own(inner, own, f"the fold {inner.name}", noticed)
+        if looks_at_looks(inner):
+            noticed.read("when it was asked")
 
     def start(self, task: Task) -> Hashable:
         return self._inner.start(task)  # type: ignore[no-any-return]

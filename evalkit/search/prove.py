@@ -20,7 +20,7 @@ from evalkit.search.noticing import Noticed
 from evalkit.search.properties import PROPERTIES, Property, find_properties, has_limit, not_applicable
 from evalkit.search.steps import EVERYTHING, KEEPS, REFERENCE, Rules, Stepper
 from evalkit.search.witnesses import COMPLETE, Witnesses, witnesses
-from evalkit.strategies.conditions import _draw, parts_of, verifier
+from evalkit.strategies.conditions import parts_of, verifier
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
 
@@ -274,7 +274,11 @@ def error_seeds(strategy: Strategy, task: Task, limit: int | None) -> tuple[int,
     An error is drawn from seed and turn; an exploration drops the turn count, so the seed alone decides.
     """
     readers = [part for part in parts_of(strategy.done_when) if isinstance(part, verifier)]
-    splits = [{reader.misses for reader in readers}, {reader.fooled for reader in readers}]
+    splits = (
+        {getattr(reader, kind) for reader in readers if reader.errors == errors}
+        for kind in ("misses", "fooled")
+        for errors in ("independent", "persistent")
+    )
     cases = math.prod(1 + len(rates - {0.0, 1.0}) for rates in splits)
     turns = {1, limit or 1}
     nothing: Any = None
@@ -283,8 +287,10 @@ def error_seeds(strategy: Strategy, task: Task, limit: int | None) -> tuple[int,
         seeded = msgspec.structs.replace(task, seed=seed)
         for turn in turns:
             view = View(seeded, nothing, {}, nothing, turn)
-            misses, fooled = _draw(view, "misses"), _draw(view, "fooled")
-            errors = ((misses < reader.misses, fooled < reader.fooled) for reader in readers)
+            errors = (
+                (reader.draw(view, "misses") < reader.misses, reader.draw(view, "fooled") < reader.fooled)
+                for reader in readers
+            )
             seen.setdefault((turn, tuple(itertools.chain.from_iterable(errors))), seed)
         if len(seen) == cases * len(turns):
             break

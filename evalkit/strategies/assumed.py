@@ -1,34 +1,41 @@
 """Strategies whose verifier errs: assumed rates, named in the strategy's name, for sweeps.
 
 ``gate@misses=0.1`` is ``gate`` with a verifier that calls finished work unfinished in a tenth of its
-answers; ``fooled`` is the reverse. The rates are assumptions, printed wherever results are.
+answers; ``fooled`` is the reverse. Errors are independent from look to look; ``errors=persistent`` behind the
+rates draws them once for a run. The rates are assumptions, printed wherever results are.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
-from evalkit.strategies.conditions import Condition, Not, _Composed, verifier
+from evalkit.strategies.conditions import Condition, Not, _Composed, evidence_over_time, verifier
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 
 #: Rates of ``--sweep``, of each kind of error in turn, the other kind absent.
 SWEPT = (0.05, 0.1, 0.2, 0.4)
 
-_NAME = re.compile(r"(?P<base>.+)@(?P<rates>(?:misses|fooled)=[^@]*)$")
+_NAME = re.compile(r"(?P<base>.+)@(?P<rates>(?:misses|fooled|errors)=[^@]*)$")
 
 
-def split_name(name: str) -> tuple[str, dict[str, float]]:
-    """A name's strategy and its assumed error rates; no rates where it has none. ValueError for bad ones."""
+def split_name(name: str) -> tuple[str, dict[str, Any]]:
+    """A name's strategy and what is assumed of its verifier's errors. ValueError for what cannot be."""
     match = _NAME.match(name)
     if match is None:
         return name, {}
-    rates = {}
+    rates: dict[str, Any] = {}
     for part in match["rates"].split(","):
         kind, _, value = part.partition("=")
-        if kind not in ("misses", "fooled") or kind in rates:
-            raise ValueError(f"{name!r}: after @ misses=RATE and fooled=RATE are allowed, found {part!r}")
+        if kind not in ("misses", "fooled", "errors") or kind in rates:
+            raise ValueError(
+                f"{name!r}: after @ misses=RATE, fooled=RATE and errors=KIND are allowed, found {part!r}"
+            )
+        if kind == "errors":
+            rates[kind] = value
+            continue
         try:
             rates[kind] = float(value)
         except ValueError:
@@ -55,21 +62,21 @@ def has_verifier(condition: Condition) -> bool:
     return _with(condition, {}) is not condition
 
 
-def with_rates(strategy: Strategy, name: str, rates: dict[str, float]) -> Strategy:
+def with_rates(strategy: Strategy, name: str, rates: dict[str, Any]) -> Strategy:
     """The strategy with every verifier in it erring at these rates. ValueError where it has none."""
     if not has_verifier(strategy.done_when):
         raise ValueError(f"{name!r}: {strategy.name} has no verifier whose errors could be assumed")
     return strategy.but(name=name, done_when=_with(strategy.done_when, rates))
 
 
-def _with(condition: Condition, rates: dict[str, float]) -> Condition:
+def _with(condition: Condition, rates: dict[str, Any]) -> Condition:
     """The condition with its verifiers replaced; the same object where it has none."""
     if isinstance(condition, verifier):
-        return replace(
-            condition,
-            misses=rates.get("misses", condition.misses),
-            fooled=rates.get("fooled", condition.fooled),
-        )
+        # A new object even where nothing changes: that is how it is seen that there is a verifier.
+        return replace(condition, **rates)
+    if isinstance(condition, evidence_over_time):
+        of = _with(condition.of, rates)
+        return condition if of is condition.of else replace(condition, of=of)
     if isinstance(condition, _Composed):
         parts = tuple(_with(part, rates) for part in condition.parts)
         same = all(new is old for new, old in zip(parts, condition.parts, strict=True))

@@ -5,8 +5,9 @@ A condition names the folds it reads; only those are kept. Memory is hashable: b
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -14,6 +15,10 @@ from evalkit.core.channels import skip_told, speaks
 from evalkit.core.requests import Result
 from evalkit.core.tasks import CHECKLIST_TOOL, Task, Tool, occurs_whole
 from evalkit.core.turns import Call, Turn, parse_arguments
+
+if TYPE_CHECKING:
+    from evalkit.core.decisions import Verdict
+    from evalkit.strategies.view import View
 
 
 class Ran(msgspec.Struct, frozen=True, gc=False):
@@ -43,6 +48,11 @@ class Fold(Protocol):
 def looks_at_turns(fold: Fold) -> bool:
     """Whether a fold's memory can change with a turn alone."""
     return getattr(type(fold), "after_turn", None) is not BaseFold.after_turn
+
+
+def looks_at_looks(fold: Fold) -> bool:
+    """Whether a fold remembers that ``done_when`` was asked."""
+    return hasattr(fold, "after_look")
 
 
 class BaseFold:
@@ -207,6 +217,69 @@ class Written(BaseFold):
 
     def after_compaction(self, memory: Any, task: Task) -> Hashable:
         return 0
+
+
+#: Looks before the passes in a row, these passes, and whether a turn came since the last look.
+Weighed: TypeAlias = tuple[int, int, bool]
+#: Passes in a row may begin at one of so many looks; what begins later is no evidence any more.
+BEGINNINGS = 64
+
+
+class Evidence(BaseFold):
+    """An e-process over the looks of a check that errs, against "what is asked for is not done".
+
+    All that is staked is bet on the next look: a pass pays ``1 / fooled``, a fail takes it. While unfinished
+    work passes with probability ``fooled`` or less, whatever came before, that is at most 1 on average. As
+    nobody knows since when the work is done, ``1 / (n (n + 1))`` of the stake enters at the n-th look; these
+    shares add up to 1, so the sum is an e-process too. Only a look after a new turn counts, and what the user
+    asks for later is another question.
+    """
+
+    holds = "finite"
+
+    def __init__(self, part: Callable[[View], Verdict], fooled: float, alpha: float) -> None:
+        self.part, self.fooled, self.alpha = part, fooled, alpha
+        self.name = f"evidence of {part!r} fooled {fooled:g} for {alpha:g}"
+
+    def start(self, task: Task) -> Hashable:
+        return (0, 0, False)
+
+    def after_turn(self, memory: Weighed, turn: Turn, task: Task) -> Hashable:
+        return memory if memory[2] else (memory[0], memory[1], True)
+
+    def after_asks(self, memory: Weighed, items: int, task: Task) -> Hashable:
+        before, passes, fresh = memory
+        return (min(before + passes, BEGINNINGS), 0, fresh)
+
+    def after_look(self, memory: Weighed, view: View) -> Hashable:
+        """The memory when ``done_when`` was asked."""
+        return self.weigh(memory, self.part(view).met)
+
+    def weigh(self, memory: Weighed, passed: bool) -> Weighed:
+        """The memory after a look."""
+        before, passes, fresh = memory
+        if not fresh:
+            return memory
+        if not passed:
+            return (min(before + passes + 1, BEGINNINGS), 0, False)
+        # More than enough is not counted, nor what adds nothing: what is remembered stays finite.
+        counts = before < BEGINNINGS and not self.enough(memory)
+        return (before, passes + counts, False)
+
+    def worth(self, memory: Weighed) -> float:
+        """The evidence that a memory stands for."""
+        before, passes, _ = memory
+        return _worth(before, passes, self.fooled)
+
+    def enough(self, memory: Weighed) -> bool:
+        """Whether it stands ``1 / alpha`` to 1 against "not done"."""
+        return self.worth(memory) >= 1 / self.alpha
+
+
+@lru_cache(maxsize=4096)
+def _worth(before: int, passes: int, fooled: float) -> float:
+    entered = range(before + 1, min(before + passes, BEGINNINGS) + 1)
+    return sum(fooled ** (look - before - 1 - passes) / (look * (look + 1)) for look in entered)
 
 
 KNOWN, TICKED, SUCCEEDED, SHOWN, FAILED, SKIPPED = (

@@ -32,6 +32,7 @@ _CONDITIONS: dict[str, Callable[..., Condition]] = {
     "verifier": c.verifier,
     "artifact": c.artifact,
     "certificate": c.certificate,
+    "evidence_over_time": c.evidence_over_time,
 }
 
 
@@ -225,6 +226,8 @@ def _condition(value: Any) -> Condition:
     if not isinstance(arguments or {}, dict):
         raise ValueError(f"done_when: {name} takes a mapping of arguments")
     arguments = arguments or {}
+    if name == "evidence_over_time" and "of" in arguments:
+        arguments = {**arguments, "of": _condition(arguments["of"])}
     _check_types(_CONDITIONS[name], arguments)
     return _CONDITIONS[name](**arguments)
 

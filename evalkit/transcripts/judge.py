@@ -191,6 +191,8 @@ def leaves(condition: Condition) -> Iterable[Condition]:
     inner: tuple[Any, ...] = getattr(condition, "parts", ())
     if isinstance(condition, c.Not):
         inner = (condition.part,)
+    if isinstance(condition, c.evidence_over_time):
+        inner = (condition.of,)
     if isinstance(condition, ChecksFirst):
         inner = (condition.checks,)
     if not inner:

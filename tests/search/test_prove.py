@@ -596,13 +596,15 @@ def test_seeded_errors_are_free_choices() -> None:
     assert only("no_false_done", missing).answer == "proved"
 
 
-def test_seeds_cover_what_errors_can_do() -> None:
-    strategy = Strategy(done_when=c.verifier(misses=0.2, fooled=0.3))
+@pytest.mark.parametrize("errors", ["independent", "persistent"])
+def test_seeds_cover_what_errors_can_do(errors: Any) -> None:
+    reader = c.verifier(misses=0.2, fooled=0.3, errors=errors)
+    strategy = Strategy(done_when=reader)
     task = Arena(load_text(only("no_false_done", "silence").counterexample.text)[0], strategy.offers).task(0)  # type: ignore[union-attr]
     drawn = set()
     for seed in error_seeds(strategy, task, 40):
         view = c.View(msgspec.structs.replace(task, seed=seed), None, {}, None, 1)  # type: ignore[arg-type]
-        drawn.add((c._draw(view, "misses") < 0.2, c._draw(view, "fooled") < 0.3))
+        drawn.add((reader.draw(view, "misses") < 0.2, reader.draw(view, "fooled") < 0.3))
     assert len(drawn) == 4
 
 

@@ -57,6 +57,14 @@ class ChartsMissing(RuntimeError):
     """matplotlib is not installed; the message says what to do."""
 
 
+def need_matplotlib() -> None:
+    """ChartsMissing where charts cannot be drawn."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise ChartsMissing(f"charts need matplotlib: {install('matplotlib')}") from None
+
+
 def draw_charts(
     summary: Row, folder: Path, workers: int = 1, kinds: tuple[str, ...] = KINDS[:1]
 ) -> list[Chart]:
@@ -65,10 +73,7 @@ def draw_charts(
     Forms that are not asked for are removed: they would show an earlier run. ChartsMissing without
     matplotlib.
     """
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        raise ChartsMissing(f"charts need matplotlib: {install('matplotlib')}") from None
+    need_matplotlib()
     folder.mkdir(parents=True, exist_ok=True)
     names = list(_wanted(summary))
     for kind in KINDS:
@@ -79,10 +84,23 @@ def draw_charts(
 
 
 def _draw(summary: Row, name: str, folder: Path, kinds: tuple[str, ...] = KINDS[:1]) -> Chart:
+    title, draw, slim = _wanted(summary)[name]
+    return draw_one(name, title, draw, slim, folder, kinds)
+
+
+def draw_one(
+    name: str,
+    title: str,
+    draw: Callable[[], Figure],
+    slim: Callable[[], Figure] | None,
+    folder: Path,
+    kinds: tuple[str, ...] = KINDS[:1],
+) -> Chart:
+    """Draw one chart into a folder that is there; ``slim`` draws it for a phone. ChartsMissing as above."""
+    need_matplotlib()
     import matplotlib
 
     with matplotlib.rc_context(RC):
-        title, draw, slim = _wanted(summary)[name]
         _write(_laid_out(draw()), folder / name, kinds)
         svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
         if slim is None:

@@ -1,0 +1,65 @@
+"""``evalkit study``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from evalkit.studies.study import Study
+
+_OUT = click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write page, text, figures and chart to this folder.",
+)
+_PNG = click.option("--png", is_flag=True, help="Write the chart as PNG as well.")
+_WORKERS = click.option(
+    "--workers", type=click.IntRange(1), help="Processes; without it as many as there are cores."
+)
+
+
+def _outs(command: Callable[..., Any]) -> Callable[..., Any]:
+    return _OUT(_PNG(_WORKERS(command)))
+
+
+@click.group()
+def command() -> None:
+    """Strategies in settings that are made for one question; each prints what it found."""
+
+
+@command.command()
+@click.option(
+    "--episodes",
+    type=click.IntRange(10),
+    default=100_000,
+    show_default=True,
+    help="Of each line of the chart.",
+)
+@_outs
+def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> None:
+    """Repeated looks: false dones of a check that is sometimes fooled, by how often it is asked."""
+    from evalkit.studies.looks import looks_study
+
+    _give(looks_study(episodes, _processes(workers)), out, png)
+
+
+def _processes(workers: int | None) -> int:
+    from evalkit.runs.engine import default_workers
+
+    return workers or default_workers()
+
+
+def _give(study: Study, out: Path | None, png: bool) -> None:
+    """Print a study, and write it where it is asked for."""
+    click.echo(study.markdown, nl=False)
+    if out is None:
+        return
+    from evalkit.reports.studies import write_study
+
+    for note in write_study(study, out, ("svg", "png") if png else ("svg",)):
+        click.echo(note, err=True)
+    click.echo(f"wrote {out}", err=True)
