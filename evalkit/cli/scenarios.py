@@ -137,6 +137,41 @@ def coverage(suites: tuple[str, ...], out: Path | None) -> None:
 
 
 @command.command()
+@click.argument("suites", nargs=-1, metavar="[SCENARIO]...")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    help="Write them to this folder.",
+)
+@click.option("--why", is_flag=True, help="Say of each that has no twin why.")
+def mask(suites: tuple[str, ...], out: Path, why: bool) -> None:
+    """Write a twin of each SCENARIO, by default of the library, without a call that every correct run needs.
+
+    Nobody can finish a twin: the ideal driver, which completes the original, is stuck. So giving up is
+    right there, and the sooner after the first refusal the better: evalkit study stuck DIR.
+    """
+    from evalkit.scenarios.yaml_source import write_document
+    from evalkit.scoring.masked import NotMasked, masked_twins
+
+    with one_line_errors():
+        scenarios = load_suites(suites)
+        found = list(masked_twins(scenarios))
+    out.mkdir(parents=True, exist_ok=True)
+    written = 0
+    for each in found:
+        if isinstance(each, NotMasked):
+            if why:
+                click.echo(str(each), err=True)
+            continue
+        (out / f"{each.scenario.name}.yaml").write_text(write_document(each.document), encoding="utf-8")
+        written += 1
+    click.echo(f"wrote {written} masked twins of {len(scenarios)} scenarios to {out}")
+    if not written:
+        raise click.exceptions.Exit(1)
+
+
+@command.command()
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 def schema(out: Path | None) -> None:
     """The JSON Schema of the scenario language, for editors."""

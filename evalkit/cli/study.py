@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalkit.cli.errors import one_line_errors
+
 if TYPE_CHECKING:
     from evalkit.studies.study import Study
 
@@ -45,6 +47,35 @@ def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> No
     from evalkit.studies.looks import looks_study
 
     _give(looks_study(episodes, _processes(workers)), out, png)
+
+
+@command.command()
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@click.option("-H", "--harness", "harnesses", multiple=True, help="Also order these programs.")
+@click.option("--on", multiple=True, metavar="SUITE", help="What the programs play; without it SUITEs.")
+@_outs
+def thresholds(
+    suites: tuple[str, ...],
+    harnesses: tuple[str, ...],
+    on: tuple[str, ...],
+    out: Path | None,
+    png: bool,
+    workers: int | None,
+) -> None:
+    """The order of all presets with each threshold of over-continuation halved and doubled: Kendall's tau.
+
+    On SUITEs; without one, on the shipped library.
+    """
+    from evalkit.scenarios.suites import load_suites
+    from evalkit.strategies.presets import PRESETS
+    from evalkit.studies.thresholds import thresholds_study
+
+    with one_line_errors():
+        scenarios = load_suites(suites)
+        some = load_suites(on) if on else None
+        presets = [preset.strategy for preset in PRESETS.values()]
+        study = thresholds_study(scenarios, presets, harnesses, some, _processes(workers))
+    _give(study, out, png)
 
 
 def _processes(workers: int | None) -> int:

@@ -22,6 +22,17 @@ REPEATING_TURNS = 12
 #: Consecutive resends of paused turns.
 RESENDS = 30
 
+#: The names of all of these, in the order in which a trace measures them (``Stretches``).
+GOING_ON = (
+    "TURNS_AFTER_COMPLETION",
+    "TURNS_HELD_UNDECIDED",
+    "FRUITLESS_NUDGES",
+    "TURNS_SINCE_DECISION",
+    "TURNS_UNDECIDED",
+    "REPEATING_TURNS",
+    "RESENDS",
+)
+
 # The ideal driver gives up.
 
 #: Consecutive nudges without progress.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from typing import NamedTuple
 
 import msgspec
 
@@ -66,6 +67,21 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     thing: str
 
 
+class Stretches(NamedTuple):
+    """The longest stretch of each rule of going on for nothing, in the order of :data:`thresholds.GOING_ON`.
+
+    What a rule does not count, as nudges of a run whose work was complete, is 0.
+    """
+
+    after_completion: int = 0
+    held_undecided: int = 0
+    fruitless_nudges: int = 0
+    since_decision: int = 0
+    undecided: int = 0
+    repeating: int = 0
+    resends: int = 0
+
+
 class Trace:
     """The observer of one episode. ``delivered`` and ``resolved`` are called in turn.
 
@@ -82,6 +98,7 @@ class Trace:
         "_held_before",
         "_held_turns",
         "_limited",
+        "_longest",
         "_most",
         "_most_fruitless",
         "_no_turn",
@@ -140,6 +157,7 @@ class Trace:
         "unapproved_calls",
         "unasked_calls",
         "undelivered_words",
+        "wall_at",
     )
 
     def __init__(self, offered: Offered, limits: Limits = NO_LIMITS) -> None:
@@ -203,6 +221,9 @@ class Trace:
         self.best = 0
         #: What earlier questions had gone on for, and whether their repetitions would be too many.
         self._before = ""
+        self._longest = Stretches()
+        #: The turn of the first call that was refused since what it would do is masked.
+        self.wall_at: int | None = None
         self._repeated_before = ""
         self._excess_before = (0, 0)
         self._begin_question()
@@ -349,6 +370,11 @@ class Trace:
             self.orphan_calls += 1
             self.found("orphan_calls", f"{_said(call)}, which the model did not call")
 
+    def met_wall(self) -> None:
+        """A call was refused since what it would do is masked, and the harness was told so."""
+        if self.wall_at is None:
+            self.wall_at = self.turns
+
     def had_effect(self, action: str, changes: int) -> None:
         """A logical action had its effect; ``changes`` is how often the world has become another by now."""
         self.acted.append((action, self.turns))
@@ -391,6 +417,7 @@ class Trace:
         self._most, self._most_fruitless = self._after_completion(), self._after_fruitless_nudges()
         if asks:
             self._excess_before = self.excess
+            self._longest = self.stretches
             self._before = self._before or self._for_nothing()
             self._repeated_before = self._repeated_before or self._repeats_too_often()
             self._begin_question()
@@ -580,6 +607,16 @@ class Trace:
         return max(self._excess_before, most)
 
     # Going on for nothing
+
+    @property
+    def stretches(self) -> Stretches:
+        """The longest stretches up to now, over all questions of the user."""
+        after, _ = self._after_completion()
+        going_on = (
+            self.max_nudges, self.max_since_decision, self.max_undecided, self.max_repeating, self.max_resends
+        ) if not self.ever_held else (0,) * 5  # fmt: skip
+        now = (after if self.ever_held else 0, self.max_held, *going_on)
+        return Stretches(*map(max, self._longest, now))
 
     def over_continuation(self, ending: EndingKind, truth: str) -> str:
         """What a run with this ending and truth went on for nothing by; empty where it did not."""

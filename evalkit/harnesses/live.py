@@ -125,6 +125,7 @@ class LiveStage:
         if values is None:
             result = Result(call.id, f"{call.tool}: the arguments are not valid JSON", True)
         else:
+            walls = self.world.walls
             try:
                 known = self.world.recorded(call.tool, values) if self.careful else None
                 outcome = known or self.world.perform(call.tool, values)
@@ -134,6 +135,8 @@ class LiveStage:
                 raise ToolFailed(f"tool {call.tool} raised {type(error).__name__}: {error}") from error
             if outcome.action is not None and self.trace is not None:
                 self.trace.had_effect(outcome.action, self.world.changes)
+            if self.world.walls > walls and self.trace is not None:
+                self.trace.met_wall()
             result = Result(call.id, outcome.text, outcome.error)
         self.ran[call.id] = result
         return result

@@ -220,7 +220,9 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
         state = _replace(state, ran=False)
         last = loop.asks_each_turn or (loop.claimable and claims(turn, loop.offered))
         if not (last or _limit(loop, state, instruments)):
-            return state, _GO_ON, None
+            if loop.strategy.give_up_when is None:
+                return state, _GO_ON, None
+            return _hopeless(loop, state, _view(loop, state, turn, instruments)) or (state, _GO_ON, None)
         return _decide(loop, state, _view(loop, state, turn, instruments))
     kind = turn.kind
     if kind == "failed":
@@ -534,6 +536,9 @@ def _decide(loop: Loop, state: State, view: View) -> Step:
     if native:
         return state, _ending(loop, state, view, "limit", native, verdict), verdict
     if not decision:
+        # Asked each turn: it is not done, and may be hopeless.
+        if strategy.give_up_when is not None and strategy.give_up_when(view).met:
+            return state, _ending(loop, state, view, _THEN[strategy.then], "give_up_when", verdict), verdict
         return state, Send(), verdict
     if strategy.empty == "stop" and not calls and not turn.text.strip():
         return state, _ending(loop, state, view, "error", "stopped:empty", verdict), verdict
@@ -547,8 +552,18 @@ def _reported(loop: Loop, state: State, view: View) -> State:
     return _replace(state, finish_seen=True)
 
 
+def _hopeless(loop: Loop, state: State, view: View) -> Step | None:
+    """The end of a run that the strategy gives up; None where it does not."""
+    condition = loop.strategy.give_up_when
+    if condition is None or not condition(view).met:
+        return None
+    return _run_out(loop, state, view, "give_up_when")
+
+
 def _nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
     strategy, turn = loop.strategy, view.turn
+    if strategy.give_up_when is not None and strategy.give_up_when(view).met:
+        return state, _ending(loop, state, view, _THEN[strategy.then], "give_up_when", verdict), verdict
     if strategy.loop_guard:
         gaps = (verdict.gaps, "" if verdict.names else verdict.reason)
         if state.guard == gaps:

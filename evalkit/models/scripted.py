@@ -900,6 +900,7 @@ class Stage:
             if helped is not None:
                 result = self.ran[call.id] = Result(call.id, *helped)
                 return result
+        walls = self.world.walls
         known = self._recorded(call.tool, arguments) if self.careful else None
         if known is not None:
             text, error = known.text, known.error
@@ -908,6 +909,8 @@ class Stage:
         else:
             text, error = self._perform(call.tool, arguments)
         result = self.ran[call.id] = Result(call.id, text, error)
+        if self.world.walls > walls and error and self.trace is not None:
+            self.trace.met_wall()
         if self.compactor is not None and not error:
             self._tell(call, arguments, text)
         if self._crash_after is not None:

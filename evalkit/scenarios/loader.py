@@ -96,6 +96,15 @@ def load_text(text: str, file: str = "<text>") -> list[Scenario]:
     return [_read(variant, name, digest) for source in sources for name, variant in _variants(source)]
 
 
+def document_of(scenario: Scenario) -> dict[str, Any]:
+    """The document that a scenario was read from, of its variant alone. ScenarioError where it is gone."""
+    for source in read_yaml(read_file(FilePath(scenario.place)), scenario.place):
+        for name, variant in _variants(source):
+            if name == scenario.name:
+                return copy.deepcopy(dict(variant.value))
+    raise ScenarioError(scenario.place, None, "", f"holds no scenario {scenario.name!r} any more")
+
+
 # Variants
 
 
@@ -310,6 +319,7 @@ def _world(source: Source) -> WorldSpec:
     for field, known in (
         ("skippable", spec.items),
         ("gated", spec.items),
+        ("masked", spec.items),
         ("weak_checks", spec.items),
     ):
         for place, item in enumerate(getattr(spec, field) or ()):

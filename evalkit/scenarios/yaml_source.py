@@ -160,3 +160,8 @@ class _Reader:
         if found:
             raise self._fail(node, path, f"holds the character U+{ord(found[0]):04X}, which no text may")
         return text
+
+
+def write_document(document: dict[str, Any]) -> str:
+    """A document as YAML."""
+    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100))

@@ -181,6 +181,8 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
         final_stop=trace.final_stop,
         open_items=stage.task.names(unsettled) if unsettled else (),
         findings=tuple(trace.findings),
+        stretches=trace.stretches,
+        wall_at=trace.wall_at,
         no_requests=not trace.requests,
         # Mostly nothing was counted.
         **dict(zip(SEEN, seen, strict=True)) if any(seen) else {},
@@ -193,7 +195,10 @@ def score(judge: Judge[Seen], stage: Seen, ending: Ending, seed: int, note: str 
     allowed = None if accepted else judge.accepted(seed, honest, trace.nudges)
     outcome = f"{ending.kind}/{truth}"
     why = why_not_correct(outcome, allowed, spoilers, trace.findings, dishonest=dishonest)
-    return msgspec.structs.replace(episode, correct=False, why=why)
+    others = sum(map(bool, spoilers)) - bool(over)
+    return msgspec.structs.replace(
+        episode, correct=False, why=why, but_for_going_on=accepted and not others and not dishonest
+    )
 
 
 def _find(

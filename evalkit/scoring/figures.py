@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 import msgspec
 
 from evalkit.core.decisions import EndingKind
-from evalkit.core.traces import Finding
+from evalkit.core.traces import Finding, Stretches
 from evalkit.secrets.cleaning import clean_text
 
 #: ``rate``: a share, None where the episode is outside of its base. ``flag``: shown where set, added up.
@@ -145,6 +145,13 @@ class Episode(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...], Figure("items that were not settled when the truth was read", "inner")
     ] = ()
     findings: Annotated[tuple[Finding, ...], Figure("each flag's turn and thing", "inner")] = ()
+    stretches: Annotated[
+        Stretches, Figure("the longest stretch of each rule of over-continuation", "inner")
+    ] = Stretches()
+    wall_at: Annotated[
+        int | None, Figure("the turn of the first call that was refused since it is masked", "inner")
+    ] = None
+    but_for_going_on: Annotated[bool, Figure("correct, over-continuation aside", "inner")] = True
 
     @property
     def outcome(self) -> str:

@@ -17,7 +17,7 @@ from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, occurs_whole
 from evalkit.core.turns import Finish
 from evalkit.scenarios.emissions import typed_output
 from evalkit.scenarios.output_schema import matches
-from evalkit.search.memory import all_shipped
+from evalkit.search.memory import all_shipped, is_shipped
 from evalkit.strategies import conditions as c
 from evalkit.strategies.conditions import Condition, parts_of
 from evalkit.strategies.strategy import Strategy
@@ -91,6 +91,8 @@ def alphabet(strategy: Strategy, items: int) -> tuple[Move, ...]:
 
 def not_covered(strategy: Strategy) -> str:
     """What conditions of a strategy read that no move says, in words; empty where all is said."""
+    if strategy.give_up_when is not None and not all(map(is_shipped, parts_of(strategy.give_up_when))):
+        return "give_up_when holds a condition of one's own, which is not watched"
     words, schemas = words_and_schemas(strategy)
     if len(words) > MAX_KEYWORDS:
         return f"it reads {len(words)} keywords, at most {MAX_KEYWORDS} are said in every combination"

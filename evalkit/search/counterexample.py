@@ -15,11 +15,12 @@ from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
 from evalkit.harnesses.loop import Loop
 from evalkit.models.scripted import Stage
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.yaml_source import write_document
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.scoring.worker_episode import run_worker_episode
 from evalkit.search.alphabet import Document, Move, scripted, witness
-from evalkit.search.ground import Ground, read_document, write_document
+from evalkit.search.ground import Ground, read_document
 from evalkit.search.properties import NUDGES, STRETCHES, Property
 from evalkit.search.steps import REFERENCE, Rules
 from evalkit.search.watching import NudgeWatch, StretchWatch, Watch

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
-import yaml
 
 from evalkit.core.channels import speaks
 from evalkit.core.decisions import Action, Verdict
@@ -26,6 +25,7 @@ from evalkit.models.scripted import Stage
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
+from evalkit.scenarios.yaml_source import write_document
 from evalkit.search.alphabet import Document, Move, alphabet, item_names, output_schema
 from evalkit.search.larger import larger_moves
 from evalkit.strategies.folds import Ran
@@ -109,11 +109,6 @@ def read_document(document: dict[str, Any]) -> Scenario:
     """A document as a scenario, by way of its text, as it would be read from a file."""
     (scenario,) = load_text(write_document(document))
     return scenario
-
-
-def write_document(document: dict[str, Any]) -> str:
-    """A document as YAML."""
-    return str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100))
 
 
 class Played(msgspec.Struct, frozen=True, gc=False):

@@ -41,14 +41,14 @@ def is_shipped(part: Condition | Fold) -> bool:
 
 def all_shipped(strategy: Strategy) -> bool:
     """Whether a strategy is made of shipped conditions and folds alone."""
-    conditions = all(is_shipped(part) for part in parts_of(strategy.done_when))
+    conditions = all(is_shipped(part) for each in strategy.conditions for part in parts_of(each))
     return conditions and all(is_shipped(fold) for fold in strategy.folds)
 
 
 def is_finite(strategy: Strategy) -> bool:
     """Whether all that a strategy remembers and reads can only take finitely many values."""
     folds = all(getattr(fold, "holds", "open") != "open" for fold in strategy.folds)
-    return folds and strategy.done_when.finite
+    return folds and all(condition.finite for condition in strategy.conditions)
 
 
 def is_symmetric(strategy: Strategy) -> bool:

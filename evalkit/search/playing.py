@@ -16,12 +16,13 @@ from evalkit.core.turns import Turn
 from evalkit.harnesses.driver import LoopMind, Watcher, drive
 from evalkit.harnesses.loop import Loop, State
 from evalkit.models.scripted import Stage
+from evalkit.scenarios.yaml_source import write_document
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.search.alphabet import Move, scripted, witness
 from evalkit.search.counterexample import Confirmer
 from evalkit.search.explore import Sweep
-from evalkit.search.ground import Ground, Setting, read_document, write_document
+from evalkit.search.ground import Ground, Setting, read_document
 from evalkit.search.memory import is_finite
 from evalkit.search.properties import PROPERTIES, Property
 from evalkit.search.prove import DEPTH, error_seeds

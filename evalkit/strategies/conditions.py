@@ -17,6 +17,7 @@ from evalkit.core.tasks import DEFAULT_OUTPUT, KEYWORD, Offered, occurs_whole
 from evalkit.scenarios.output_schema import matches, schema_problem
 from evalkit.strategies.folds import (
     FAILED,
+    FAILURES,
     KNOWN,
     LISTED_IN_CONVERSATION,
     SHOWN,
@@ -27,6 +28,7 @@ from evalkit.strategies.folds import (
     Evidence,
     Fold,
     Heard,
+    Idle,
 )
 from evalkit.strategies.view import View
 
@@ -455,6 +457,78 @@ class certificate(Condition):
                 reasons.append(f"the evidence does not replay for {view.named(stale)}")
             return Verdict(False, "; ".join(reasons), unbound | stale, True)
         return Verdict(True, "every claim has evidence that replays", 0, True)
+
+
+# Why to give up
+
+
+def _at_least_one(name: str, value: object) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} is a whole number of at least 1, got {value!r}")
+
+
+@dataclass(frozen=True)
+class no_progress(Condition):
+    """For ``turns`` model turns no call of a tool that changes anything has succeeded.
+
+    For ``give_up_when``: the most common early stop. Reading, planning and reporting are no progress.
+    """
+
+    finite = True
+    turns: int = 6
+
+    def __post_init__(self) -> None:
+        _at_least_one("turns", self.turns)
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:  # type: ignore[override]
+        return (Idle(self.turns),)
+
+    def __call__(self, view: View) -> Verdict:
+        idle = view.items(Idle(self.turns).name)
+        said = f"{idle} turns without an effect"
+        return Verdict(idle >= self.turns, said if idle < self.turns else f"{said}, of {self.turns} allowed")
+
+
+@dataclass(frozen=True)
+class same_failure(Condition):
+    """The same call has failed with the same answer ``times`` times, with no effect in between.
+
+    For ``give_up_when``. A call that fails otherwise, or another one, begins a new count.
+    """
+
+    finite = True
+    times: int = 3
+    folds: tuple[Fold, ...] = field(default=(FAILURES,), repr=False, init=False)
+
+    def __post_init__(self) -> None:
+        _at_least_one("times", self.times)
+
+    def __call__(self, view: View) -> Verdict:
+        kept: Any = view.memory.get(FAILURES.name) or FAILURES.start(view.task)
+        return Verdict(kept[1] >= self.times, f"the same failure {kept[1]} times in a row")
+
+
+@dataclass(frozen=True)
+class out_of_budget(Condition):
+    """What is left of ``turns`` is less than ``each`` turn for every known item without a success or skip.
+
+    For ``give_up_when``: the budget held against the work that is left, before it is spent.
+    """
+
+    turns: int = 40
+    each: float = 1.0
+    folds: tuple[Fold, ...] = field(default=(KNOWN, SUCCEEDED, SKIPPED), repr=False, init=False)
+
+    def __post_init__(self) -> None:
+        _at_least_one("turns", self.turns)
+        if not self.each > 0:
+            raise ValueError(f"each is a number of turns above 0, got {self.each!r}")
+
+    def __call__(self, view: View) -> Verdict:
+        items = view.items("known") & ~view.items("succeeded") & ~view.items("skipped")
+        needed, left = items.bit_count() * self.each, self.turns - view.turns
+        return Verdict(needed > left, f"{items.bit_count()} items are left for {left} turns", items, True)
 
 
 @dataclass(frozen=True)

@@ -219,6 +219,49 @@ class Written(BaseFold):
         return 0
 
 
+class Idle(BaseFold):
+    """The turns since a call of a tool that is not read-only last succeeded, up to ``most``."""
+
+    holds = "finite"
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.name = f"idle turns up to {most}"
+
+    def after_turn(self, memory: int, turn: Turn, task: Task) -> Hashable:
+        return min(memory + 1, self.most)
+
+    def after_results(self, memory: int, ran: tuple[Ran, ...], task: Task) -> Hashable:
+        acted = any(r.tool is not None and not r.tool.read_only and not r.result.error for r in ran)
+        return 0 if acted else memory
+
+    def after_asks(self, memory: int, items: int, task: Task) -> Hashable:
+        return 0
+
+
+class Failures(BaseFold):
+    """The last call that failed, and how often in a row it failed so; an effect in between ends the row."""
+
+    name = "the same failure"
+
+    def start(self, task: Task) -> Hashable:
+        return ("", 0)
+
+    def after_results(self, memory: tuple[str, int], ran: tuple[Ran, ...], task: Task) -> Hashable:
+        for record in ran:
+            if record.tool is None:
+                continue
+            if record.result.error:
+                failure = f"{record.call.tool} {record.call.arguments} {record.result.text}"
+                memory = (failure, memory[1] + 1 if failure == memory[0] else 1)
+            elif not record.tool.read_only:
+                memory = ("", 0)
+        return memory
+
+
+FAILURES = Failures()
+
+
 #: Looks before the passes in a row, these passes, and whether a turn came since the last look.
 Weighed: TypeAlias = tuple[int, int, bool]
 #: Passes in a row may begin at one of so many looks; what begins later is no evidence any more.

@@ -33,6 +33,9 @@ _CONDITIONS: dict[str, Callable[..., Condition]] = {
     "artifact": c.artifact,
     "certificate": c.certificate,
     "evidence_over_time": c.evidence_over_time,
+    "no_progress": c.no_progress,
+    "same_failure": c.same_failure,
+    "out_of_budget": c.out_of_budget,
 }
 
 
@@ -191,10 +194,17 @@ def read_strategy(path: Path) -> Strategy:
     if "done_when" not in value:
         raise StrategyError(f"{path}: field 'done_when' is missing")
     given_fields = dict(value)
-    try:
-        done_when = _condition(given_fields.pop("done_when"))
-    except (ValueError, TypeError) as error:
-        raise wrong("done_when", " ".join(str(error).split())[:500].removeprefix("done_when: ")) from None
+    conditions: dict[str, Condition] = {}
+    for name in ("done_when", "give_up_when"):
+        if given_fields.get(name) is None:
+            continue
+        try:
+            conditions[name] = _condition(given_fields.pop(name))
+        except (ValueError, TypeError) as error:
+            raise wrong(name, " ".join(str(error).split())[:500].removeprefix("done_when: ")) from None
+    if "done_when" not in conditions:
+        raise wrong("done_when", "expected one condition, found nothing")
+    done_when = conditions["done_when"]
     for name, inner in given_fields.items():
         # One at a time: an error is of the line of the field that it is about.
         try:
@@ -202,7 +212,7 @@ def read_strategy(path: Path) -> Strategy:
             Strategy(**{name: inner, "done_when": done_when})
         except (ValueError, TypeError) as error:
             raise wrong(name, " ".join(str(error).split())[:500].removeprefix(f"{name}: ")) from None
-    return Strategy(**{"name": path.stem, **given_fields, "done_when": done_when})
+    return Strategy(**{"name": path.stem, **given_fields, **conditions})
 
 
 def _condition(value: Any) -> Condition:

@@ -65,6 +65,9 @@ class Strategy:
     max_turns: int | None = 40
     max_tokens: int | None = None
     max_usd: float | None = None
+    #: When a run is hopeless: it ends as ``then`` says, unless ``done_when``, asked once before, is met.
+    #: Asked when the calls of a turn have run, and before a nudge; None is never.
+    give_up_when: Condition | None = None
     #: What a nudge says: the open items where gaps name any, or only "Continue."
     nudge_says: Literal["gaps", "continue"] = "gaps"
     #: A Stop hook's loop guard: the second block in a row for the same gaps lets the stop through.
@@ -75,6 +78,8 @@ class Strategy:
     def __post_init__(self) -> None:
         if not isinstance(self.done_when, Condition):
             raise ValueError(f"done_when must be a condition, got {self.done_when!r}")
+        if self.give_up_when is not None and not isinstance(self.give_up_when, Condition):
+            raise ValueError(f"give_up_when must be a condition or None, got {self.give_up_when!r}")
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
             if value not in allowed:
@@ -93,12 +98,18 @@ class Strategy:
     @cached_property
     def folds(self) -> tuple[Fold, ...]:
         """What it remembers of a run."""
-        return self.done_when.folds
+        folds = {fold.name: fold for part in self.conditions for fold in part.folds}
+        return tuple(folds.values())
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """All that it asks."""
+        return (self.done_when, *(() if self.give_up_when is None else (self.give_up_when,)))
 
     @cached_property
     def random(self) -> bool:
         """Whether a seed can change what it does."""
-        return self.done_when.random
+        return any(condition.random for condition in self.conditions)
 
     def but(self, **changes: Any) -> Strategy:
         """The same strategy with some fields changed."""

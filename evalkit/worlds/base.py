@@ -27,7 +27,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 class WorldSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What every world declares. ``options`` is the part of its own, checked by its class.
 
-    ``later`` are items that are asked for later; it follows from the script.
+    ``later`` are items that are asked for later; it follows from the script. ``masked`` are items that nobody
+    can do: each call that would is refused, whoever approves it.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class WorldSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     once: bool = False
     forbidden: tuple[str, ...] = ()
     gated: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
     weak_checks: tuple[str, ...] | None = None
     noise: str = ""
     options: Mapping[str, Any] = {}
@@ -65,6 +67,9 @@ class World(ABC):
         self.skippable: int = self.bits(spec.skippable)
         self.forbidden: int = self.bits(spec.forbidden)
         self.gated: int = self.bits(spec.gated)
+        self.masked: int = self.bits(spec.masked)
+        #: Calls that were refused since what they would do is masked.
+        self.walls = 0
         half = spec.items[: (len(spec.items) + 1) // 2]
         self.weak: int = self.bits(half if spec.weak_checks is None else spec.weak_checks)
         self.done: int = 0
@@ -187,6 +192,13 @@ class World(ABC):
     def skip(self, items: int) -> None:
         """Record items as reported skipped with a reason."""
         self.skipped |= items
+
+    def barred(self, items: int) -> str:
+        """Why a call that would do these items is refused; empty where it is not. For a subclass to ask."""
+        if items & self.masked:
+            self.walls += 1
+            return "is not available"
+        return "needs approval" if items & self.gated & ~self.approved else ""
 
     def approve(self, items: int) -> None:
         """Approve gated items."""

@@ -216,8 +216,9 @@ class FolderWorld(World):
             return Outcome(f"{path}: a text is needed", error=True)
         if len(text) > MAX_TEXT:
             return Outcome(f"{path}: the text has {len(text):,} characters; at most {MAX_TEXT:,}", error=True)
-        if self.item_at(path) & self.gated & ~self.approved:
-            return Outcome(f"{path}: needs approval", error=True)
+        barred = self.barred(self.item_at(path))
+        if barred:
+            return Outcome(f"{path}: {barred}", error=True)
         before = self.tree
         self._tree = before.with_file(path, text.encode("utf-8", "replace"))
         action = f"write_file {arguments['path']}" if self._tree is not before else None

@@ -93,8 +93,9 @@ class InboxWorld(World):
             return Outcome(self.noisy(self._content(thread)))
         if tool == "remove_label":
             return self._unlabel(thread)
-        if self.vocabulary[thread] & self.gated & ~self.approved:
-            return self._refused(f"{thread}: needs approval")
+        barred = self.barred(self.vocabulary[thread])
+        if barred:
+            return self._refused(f"{thread}: {barred}")
         text = arguments.get("label" if tool == "label_thread" else "text")
         if not isinstance(text, str) or not text.strip():
             return self._refused(f"{thread}: a {'label' if tool == 'label_thread' else 'text'} is needed")

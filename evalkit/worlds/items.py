@@ -44,8 +44,10 @@ class ItemsWorld(World):
         name = arguments.get("item", self._unnamed if tool == _DO else None)
         bit = self.vocabulary.get(name) if isinstance(name, str) else None
         if tool == _DO and bit is not None:
-            if bit & self.gated & ~self.approved:
-                return Outcome(self.noisy(f"{name}: needs approval"), error=True)
+            # Asked for only where there is something to ask: this is the world of most episodes.
+            barred = self.barred(bit) if bit & (self.gated | self.masked) else ""
+            if barred:
+                return Outcome(self.noisy(f"{name}: {barred}"), error=True)
             self.done |= bit
             return self._did[bit]
         if tool == _UNDO and bit is not None:

@@ -74,8 +74,9 @@ class LedgerWorld(World):
     def _post(self, payment: str, key: object) -> Outcome:
         if not isinstance(key, str) or not key:
             return Outcome(self.noisy(f"{payment}: a key is needed"), error=True)
-        if self.vocabulary[payment] & self.gated & ~self.approved:
-            return Outcome(self.noisy(f"{payment}: needs approval"), error=True)
+        barred = self.barred(self.vocabulary[payment])
+        if barred:
+            return Outcome(self.noisy(f"{payment}: {barred}"), error=True)
         # SQLite takes no lone surrogates, which JSON may hold.
         key = key.encode("utf-8", "replace").decode()
         row = self._base.execute("select payment from posting where key = ?", (key,)).fetchone()

@@ -7,10 +7,11 @@ import pytest
 
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.yaml_source import write_document
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
 from evalkit.search.counterexample import run_with
-from evalkit.search.ground import Setting, write_document
+from evalkit.search.ground import Setting
 from evalkit.search.memory import is_finite
 from evalkit.search.mutants import MUTANTS
 from evalkit.search.mutation import mutation_score
