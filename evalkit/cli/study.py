@@ -51,6 +51,55 @@ def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> No
 
 @command.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@click.option("-H", "--harness", "harnesses", multiple=True, help="Also try these programs.")
+@click.option(
+    "--within",
+    type=click.IntRange(0),
+    default=3,
+    show_default=True,
+    help="Turns in which giving up is timely.",
+)
+@_outs
+def stuck(
+    suites: tuple[str, ...],
+    harnesses: tuple[str, ...],
+    within: int,
+    out: Path | None,
+    png: bool,
+    workers: int | None,
+) -> None:
+    """Masked tools: which presets and programs give up on work that nobody can finish, and how soon.
+
+    On the masked twins of SUITEs, or on SUITEs that are masked already; without one, of the library.
+    """
+    from evalkit.scenarios.suites import load_suites
+    from evalkit.strategies.presets import PRESETS
+    from evalkit.studies.stuck import stuck_study
+
+    with one_line_errors():
+        presets = [preset.strategy for preset in PRESETS.values()]
+        study = stuck_study(load_suites(suites), presets, harnesses, within, _processes(workers))
+    _give(study, out, png)
+
+
+@command.command("giving-up")
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@_outs
+def giving_up(suites: tuple[str, ...], out: Path | None, png: bool, workers: int | None) -> None:
+    """Giving up in time: turns saved on work that nobody can finish, against finished work that is lost.
+
+    On SUITEs with full checks and their masked twins; without one, on those of the library.
+    """
+    from evalkit.scenarios.suites import load_suites
+    from evalkit.studies.giving_up import giving_up_study
+
+    with one_line_errors():
+        study = giving_up_study(load_suites(suites), _processes(workers))
+    _give(study, out, png)
+
+
+@command.command()
+@click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("-H", "--harness", "harnesses", multiple=True, help="Also order these programs.")
 @click.option("--on", multiple=True, metavar="SUITE", help="What the programs play; without it SUITEs.")
 @_outs

@@ -13,6 +13,7 @@ import msgspec
 
 from evalkit.reports.charts import KINDS, ChartsMissing
 from evalkit.reports.charts.draw import draw_one
+from evalkit.reports.charts.giving_up import giving_up_chart
 from evalkit.reports.charts.looks import looks_chart
 from evalkit.reports.charts.style import NARROW
 from evalkit.studies.study import Study
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 #: What draws the chart of a study from its figures, by the study's name.
 _CHARTS: dict[str, Callable[..., Figure]] = {
+    "giving-up": giving_up_chart,
     "looks": lambda figures, title, **size: looks_chart(figures["curves"], title, **size),
 }
 
