@@ -44,6 +44,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Recordings": {
+        "fit": ("evalkit.cli.fit", "What recordings can say of your agent, and what they cannot."),
         "judge": ("evalkit.cli.judge", "Judge recorded runs, and what strategies would have done."),
         "transcripts": ("evalkit.cli.transcripts", "List and show recorded runs; make scenarios of them."),
         "cassettes": ("evalkit.cli.cassettes", "List, show and check recordings of model exchanges."),

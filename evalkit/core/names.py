@@ -1,12 +1,22 @@
-"""Names that were meant: the nearest known one to a name that is not known."""
+"""What a name is, and names that were meant: the nearest known one to a name that is not known."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*\Z")
+#: What a name may be made of, for messages.
+NAME_ALLOWED = "a-z, 0-9, '-', '_', '.'"
+
 #: A longer name is no slip of a finger, and to compare it would take long.
 LONGEST = 80
+
+
+def is_name(text: str) -> bool:
+    """Whether a scenario or a population may be called so."""
+    return _NAME.match(text) is not None
 
 
 def nearest(wrong: str, known: Iterable[str]) -> str | None:

@@ -14,8 +14,9 @@ from typing import Any
 import msgspec
 
 from evalkit.core.decisions import ENDINGS, TRUTHS
-from evalkit.core.names import among
+from evalkit.core.names import NAME_ALLOWED, among, is_name
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits
+from evalkit.scenarios.drawn import drawn_documents
 from evalkit.scenarios.moves import (
     EVENTS,
     VERBS,
@@ -42,13 +43,13 @@ from evalkit.scenarios.moves import (
 )
 from evalkit.scenarios.output_schema import schema_problem
 from evalkit.scenarios.personas import PERSONAS, persona_moves
+from evalkit.scenarios.population import POPULATION, Population
 from evalkit.scenarios.scenario import Expect, Scenario, TaskSpec, walk
 from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, field_name, read_file, read_yaml
 from evalkit.worlds import WorldError, WorldSpec, world_class
 
 __all__ = ["ScenarioError", "load_file", "load_text"]
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*\Z")
 _FAMILY = re.compile(r"[a-z][a-z0-9_]*\Z")
 _TOP = (
     "scenario",
@@ -93,7 +94,31 @@ def load_text(text: str, file: str = "<text>") -> list[Scenario]:
     if not sources:
         raise ScenarioError(file, None, "", "holds no scenario")
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return [_read(variant, name, digest) for source in sources for name, variant in _variants(source)]
+    return [
+        _read(variant, name, digest)
+        for source in sources
+        for name, variant in (_drawn(source) if _is_population(source) else _variants(source))
+    ]
+
+
+# Populations
+
+
+def _is_population(source: Source) -> bool:
+    return isinstance(source.value, dict) and POPULATION in source.value
+
+
+def _drawn(source: Source) -> Iterator[tuple[str, Source]]:
+    """One document for each drawn task of a fitted population, at each level of what is assumed."""
+    try:
+        population = msgspec.convert(source.value, Population)
+    except msgspec.ValidationError as error:
+        raise _explained(source, (), Population, str(error)) from None
+    problem = population.problem()
+    if problem is not None:
+        raise source.error(*problem)
+    for name, drawn in drawn_documents(population):
+        yield name, Source(source.file, drawn, {}, population.population)
 
 
 def document_of(scenario: Scenario) -> dict[str, Any]:
@@ -175,8 +200,8 @@ def _read(source: Source, name: str, digest: str) -> Scenario:
         if document.get(key) is None:
             raise source.error((), f"field {key!r} is missing")
     bare = _text(source, ("scenario",))
-    if not _NAME.match(bare):
-        raise source.error(("scenario",), f"{bare!r} is not a name; allowed: a-z, 0-9, '-', '_', '.'")
+    if not is_name(bare):
+        raise source.error(("scenario",), f"{bare!r} is not a name; allowed: {NAME_ALLOWED}")
     family = _text(source, ("family",))
     if not _FAMILY.match(family):
         raise source.error(("family",), f"{family!r} is not a family; allowed: a-z, 0-9, '_'")
@@ -196,7 +221,7 @@ def _read(source: Source, name: str, digest: str) -> Scenario:
         twin=_text(source, ("twin",), "") or None,
         expect=_expect(source),
         restarts=_restarts(source),
-        persona=persona,
+        persona=persona if source.drawn_from is None else source.drawn_from,
         digest=digest,
         place=source.file,
     )

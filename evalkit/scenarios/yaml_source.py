@@ -32,12 +32,16 @@ class ScenarioError(ValueError):
 
 
 class Source:
-    """One YAML document as plain values, and where each of them stands."""
+    """One YAML document as plain values, and where each of them stands.
 
-    def __init__(self, file: str, value: Any, lines: dict[Path, int]) -> None:
+    ``drawn_from`` is the population that a document was drawn from, None for one that was written.
+    """
+
+    def __init__(self, file: str, value: Any, lines: dict[Path, int], drawn_from: str | None = None) -> None:
         self.file = file
         self.value = value
         self.lines = lines
+        self.drawn_from = drawn_from
 
     def error(self, path: Path, message: str) -> ScenarioError:
         """An error at the value of a path, or the closest one around it that has a line."""

@@ -72,23 +72,54 @@ def cluster_interval(clusters: Sequence[tuple[int, int]], confidence: float = 0.
         return none_because("empty base")
     if number < 2:
         return none_because("a single scenario has no variance between scenarios")
-    total = sum(base for _, base in filled)
-    p = sum(count for count, _ in filled) / total
-    few = min(sum(count > 0 for count, _ in filled), sum(count < base for count, base in filled))
+    effective, units = effective_size(filled, confidence)
+    if units:
+        note = f"exact, {number} scenarios as units"
+    else:
+        note = f"exact at the effective size, clustered by {number} scenarios"
+    p = sum(count for count, _ in filled) / sum(base for _, base in filled)
+    low, high = exact(p * effective, effective, confidence) or (None, None)
+    return Interval(low, high, note)
+
+
+def effective_size(clusters: Sequence[tuple[int, int]], confidence: float = 0.95) -> tuple[float, bool]:
+    """How many independent observations clusters of (count, base > 0) are worth, two at least of them.
+
+    And whether the cluster is the unit (:func:`cluster_interval` says when).
+    """
+    number = len(clusters)
+    total = sum(base for _, base in clusters)
+    p = sum(count for count, _ in clusters) / total
+    few = min(sum(count > 0 for count, _ in clusters), sum(count < base for count, base in clusters))
     effective = float(number)
     if p not in (0, 1):
-        between = sum((count - p * base) ** 2 for count, base in filled) * number / ((number - 1) * total**2)
+        between = (
+            sum((count - p * base) ** 2 for count, base in clusters) * number / ((number - 1) * total**2)
+        )
         if between > 0:
             effective = min(float(total), p * (1 - p) / between)
         z = NormalDist().inv_cdf(0.5 + confidence / 2)
         effective *= (z / t_quantile(0.5 + confidence / 2, number - 1)) ** 2
-    if few < min(_FEW, number):
-        effective = min(effective, float(number))
-        note = f"exact, {number} scenarios as units"
-    else:
-        note = f"exact at the effective size, clustered by {number} scenarios"
-    low, high = exact(p * effective, effective, confidence) or (None, None)
-    return Interval(low, high, note)
+    units = few < min(_FEW, number)
+    return (min(effective, float(number)) if units else effective), units
+
+
+def intraclass_correlation(clusters: Sequence[tuple[int, int]]) -> float:
+    """How much alike observations of one cluster of (count, base) are: 0 not at all, 1 wholly.
+
+    The analysis of variance estimator for clusters of unlike sizes, cut to 0 to 1: (MSB − MSW) / (MSB +
+    (n₀ − 1)·MSW). Fleiss, Levin, Paik, Statistical Methods for Rates and Proportions, 3rd ed. 2003, ch. 15.
+    """
+    filled = [(count, base) for count, base in clusters if base]
+    number, total = len(filled), sum(base for _, base in filled)
+    if number < 2 or total <= number:
+        return 0.0
+    mean = sum(count for count, _ in filled) / total
+    between = sum((count - mean * base) ** 2 / base for count, base in filled) / (number - 1)
+    within = sum(count * (base - count) / base for count, base in filled) / (total - number)
+    size = (total - sum(base * base for _, base in filled) / total) / (number - 1)
+    scale = between + (size - 1) * within
+    return min(1.0, max(0.0, (between - within) / scale)) if scale > 0 else 0.0
 
 
 def ratio_interval(clusters: Sequence[tuple[float, float]], confidence: float = 0.95) -> Interval:

@@ -47,6 +47,7 @@ def multi_agent(record: dict[str, Any], source: Source) -> Recording:
     else:
         ended = _chat(conversation, history)
     label = label_of(record, ("is_correct", "is_corrected"))
+    conversation.task = str(record.get("question_ID") or record["question"])
     return conversation.recording(source.id(), source.file, "multi-agent", ended, label)
 
 

@@ -103,6 +103,7 @@ def tau2(record: dict[str, Any], source: Source) -> Recording:
     if ended == "done" and _transferred(conversation.last):
         ended = "escalated"
     place = f"task{record.get('task_id')}.trial{record.get('trial') or 0}"
+    conversation.task = str(record.get("task_id", ""))
     reward = mapped(record.get("reward_info"))
     # The reward may rest on the final state alone, or on actions and words as well.
     of_state = bool(reward.get("reward_basis")) and set(listed(reward["reward_basis"])) <= _OF_STATE

@@ -1,0 +1,201 @@
+"""``evalkit fit``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.core.names import is_name
+from evalkit.strategies.library import find_strategy
+from evalkit.strategies.presets import PRESETS
+
+if TYPE_CHECKING:
+    from evalkit.fit.bounds import Row
+    from evalkit.fit.seen import Seen
+    from evalkit.scenarios.population import Population
+
+
+@click.command()
+@click.argument("recordings", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--labels",
+    "table",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="CSV: recording, complete and, if known, complete_at (turn), by (state or words).",
+)
+@click.option(
+    "--complete-from", type=float, metavar="SCORE", help="A score or reward from here on is complete."
+)
+@click.option(
+    "--by",
+    help="What tells the task: field, prompt, or a regular expression on the recording's id with (?P<task>…) "
+    "and, if known, (?P<model>…). Without it the recording's own field, else its prompt.",
+)
+@click.option("--reader", help="module:name of a function that reads a turn's claim; without it, rules.")
+@click.option(
+    "-s", "--strategy", "strategies", multiple=True, help="Bounds for this strategy; without it, all presets."
+)
+@click.option("--name", help="The population's name; without it, that of the file.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the population here.")
+@click.option(
+    "--validate", is_flag=True, help="Hold it against halves of the tasks that it was not fitted to; minutes."
+)
+@click.option("--splits", default=20, show_default=True, type=click.IntRange(2), help="Half-splits by task.")
+@click.option(
+    "--write-recordings",
+    "written",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write recordings that the population draws into this folder, a file for each draw.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON and nothing else.")
+def command(
+    recordings: tuple[Path, ...],
+    table: Path | None,
+    complete_from: float | None,
+    by: str | None,
+    reader: str | None,
+    strategies: tuple[str, ...],
+    name: str | None,
+    out: Path | None,
+    validate: bool,
+    splits: int,
+    written: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what RECORDINGs (files and folders) can tell of your agent, what they bound, and what they cannot.
+
+    Habits are estimated over tasks, interventions that nobody tried are bounded, and what was never seen is
+    assumed and named. --out keeps the population, from which `evalkit run` draws tasks.
+    """
+    from evalkit.fit.bounds import bounds
+    from evalkit.fit.document import document
+    from evalkit.fit.estimates import population_of
+    from evalkit.fit.validate import PREDICTED
+
+    called = name or (out.stem if out is not None else "population")
+    if not is_name(called):
+        raise UsageProblem(f"--name {called!r} is not a name; allowed: a-z, 0-9, '-', '_', '.'")
+    with one_line_errors():
+        chosen = [find_strategy(one) for one in dict.fromkeys(strategies or PRESETS)]
+    seen, notes = _read(recordings, table, complete_from, by, reader, [*chosen, *PREDICTED])
+    source = f"{len(seen)} recordings ({', '.join(sorted({one.harness for one in seen}))})"
+    population = population_of(called, [one.life for one in seen], source, _grouped(by, seen))
+    if validate:
+        population = _validated(population, seen, splits)
+    rows = bounds(seen, chosen)
+    if out is not None:
+        _write(out, document(population))
+    if written is not None:
+        _write_recordings(written, population)
+    if as_json:
+        click.echo(_json(population, rows))
+        return
+    _print(population, rows, seen, notes)
+    if out is not None:
+        click.echo(f"population: {out}")
+
+
+def _read(
+    recordings: tuple[Path, ...],
+    table: Path | None,
+    complete_from: float | None,
+    by: str | None,
+    reader: str | None,
+    chosen: list[Any],
+) -> tuple[list[Seen], list[str]]:
+    from evalkit.fit.grouping import Grouping, GroupingError
+    from evalkit.fit.seen import Reading
+    from evalkit.transcripts.claims import claim_of
+    from evalkit.transcripts.labels import LabelError, Labels
+    from evalkit.transcripts.measure import ReaderError, find_reader
+
+    try:
+        labels = Labels.read(table, complete_from) if table is not None else Labels(None, complete_from)
+        read = find_reader(reader) if reader is not None else claim_of
+        reading = Reading(Grouping(by), labels, chosen, read)
+        seen = reading.read(recordings)
+    except (GroupingError, LabelError, ReaderError) as error:
+        raise UsageProblem(str(error)) from None
+    for line in (*map(str, reading.problems), *reading.notes):
+        click.echo(f"evalkit: {line}", err=True)
+    if not seen:
+        raise UsageProblem("no recording could be read")
+    return seen, reading.notes
+
+
+def _grouped(by: str | None, seen: list[Seen]) -> str:
+    if by is not None:
+        return f"by {by}"
+    return "by their field, else by their prompt"
+
+
+def _validated(population: Population, seen: list[Seen], splits: int) -> Population:
+    from evalkit.fit.validate import UnvalidatedError, validated
+
+    try:
+        return validated(population, seen, splits)
+    except UnvalidatedError as error:
+        raise UsageProblem(f"--validate: {error}") from None
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageProblem(f"{file}: cannot be written: {error.strerror}") from None
+
+
+def _write_recordings(folder: Path, population: Population) -> None:
+    from evalkit.fit.written import recordings_of
+
+    for draw in range(population.draws):
+        _write(folder / f"draw-{draw:02}.json", json.dumps(list(recordings_of(population, (draw,)))) + "\n")
+    click.echo(f"recordings: {folder} ({population.draws} draws)", err=True)
+
+
+def _json(population: Population, rows: list[Row]) -> str:
+    import msgspec
+
+    told = {"population": population, "bounds": rows}
+    return msgspec.json.format(msgspec.json.encode(told), indent=1).decode()
+
+
+def _print(population: Population, rows: list[Row], seen: list[Seen], notes: list[str]) -> None:
+    from evalkit.fit import told
+    from evalkit.fit.bounds import sentence
+
+    for line in told.head_lines(population):
+        click.echo(line)
+    if any(not found.too_few for found in population.estimates.values()):
+        _table(told.HEADS, told.parameter_rows(population))
+    for line in (told.too_few_line(population), *told.assumed_lines(population)):
+        click.echo(line) if line else None
+    if population.truth:
+        click.echo(f"\n{sentence(seen)}")
+        click.echo("\nBy assumption (docs/fit.md), of the recorded dones, with 90 % intervals:")
+        _table(told.BOUND_HEADS, told.bound_rows(rows, "assumed"))
+        click.echo("Whatever comes, without assumption:")
+        _table(told.BOUND_HEADS, told.bound_rows(rows, "whatever comes"))
+        click.echo(told.unbounded_line(rows, "whatever comes"))
+    click.echo(told.status_line(population))
+
+
+def _table(heads: tuple[str, ...], rows: list[list[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, head in enumerate(heads):
+        shown.add_column(head, justify="right" if place else "left", no_wrap=True)
+    for row in rows:
+        shown.add_row(*row)
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console = Console(width=120, highlight=False, markup=False, emoji=False)
+    console.print(shown)

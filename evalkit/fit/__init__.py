@@ -1,0 +1,1 @@
+"""What recordings can say of a population, what they bound, and what has to be assumed."""
