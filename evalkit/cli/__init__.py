@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "baseline": ("evalkit.cli.baseline", "Print a run's baseline for the gate."),
         "gate": ("evalkit.cli.gate", "Hold a run against a baseline; exit 1 on a regression."),
         "plan": ("evalkit.cli.plan", "How many scenarios and seeds a comparison needs."),
+        "choose": ("evalkit.cli.choose", "The strategy that costs least, for what mistakes cost you."),
         "claims": ("evalkit.cli.claims", "The claims that the project starts from, as experiments."),
         "study": ("evalkit.cli.study", "What repeated looks, hopeless work and thresholds do to strategies."),
     },

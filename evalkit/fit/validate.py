@@ -17,6 +17,7 @@ import msgspec
 
 from evalkit.fit.estimates import CLUSTERS, fitted
 from evalkit.fit.figures import Figures, figures
+from evalkit.fit.quantiles import OUTSIDE, middle
 from evalkit.fit.seen import Seen
 from evalkit.fit.written import record_of
 from evalkit.scenarios.drawing import Draw
@@ -28,8 +29,8 @@ from evalkit.transcripts.source import Source
 
 #: Strategies that can be judged on any recording: their figures are predicted, beside the recorded harness's.
 PREDICTED = tuple(PRESETS[name].strategy for name in ("silence", "turn_cap", "verifier_claim"))
-#: Draws of a prediction, and what its interval leaves out.
-DRAWS, OUTSIDE = 60, 0.10
+#: Draws of a prediction.
+DRAWS = 60
 #: How much worse than resampling is still calibrated.
 COVERAGE_LESS, SCORE_TIMES = 0.05, 1.15
 
@@ -205,19 +206,7 @@ def _intervals(names: Sequence[str], predict: Callable[[int], Figures]) -> dict[
         for name, value in predict(draw).items():
             if name in values and value is not None:
                 values[name].append(value)
-    return {name: _middle(found) for name, found in values.items() if found}
-
-
-def _middle(values: list[float]) -> tuple[float, float]:
-    ordered = sorted(values)
-    return _quantile(ordered, OUTSIDE / 2), _quantile(ordered, 1 - OUTSIDE / 2)
-
-
-def _quantile(ordered: list[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return {name: middle(found) for name, found in values.items() if found}
 
 
 # The verdict

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from evalkit.fit.carried import legend
 from evalkit.reports.figures import (
     LEVEL_MEANINGS,
     LEVELS,
@@ -335,6 +336,9 @@ def caveats(summary: Row) -> list[str]:
                 f"{label(row)} made no request at all in {count(row['no_requests'])} of "
                 f"{count(row['episodes'])} episodes{above}."
             )
+    for fitted in summary.get("populations", ()):
+        said.append(fitted["says"])
+        said.append(f"Figures of {fitted['population']} with their widths: report.md. {legend(fitted)}")
     if "spending" in summary:
         said.extend(spending_lines(summary["spending"]))
     return said

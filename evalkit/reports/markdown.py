@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.core.escaping import for_markdown
+from evalkit.fit.carried import HEADS as POPULATION_HEADS
+from evalkit.fit.carried import legend, table_rows
 from evalkit.reports.answer import answer, caveats, facts, meaning, prevents
 from evalkit.reports.chart_tables import PAIR_HEADS, pair_cells
 from evalkit.reports.figures import (
@@ -39,6 +41,13 @@ def report_markdown(summary: dict[str, Any], created: str = "") -> str:
         *_answer(summary),
         "\n".join(f"- {line}" for line in caveats(summary)),
     ]
+    for fitted in summary.get("populations", ()):
+        parts += [
+            f"## Population {fitted['population']}",
+            for_markdown(fitted["says"]),
+            _table(list(POPULATION_HEADS), table_rows(fitted["rows"])),
+            for_markdown(legend(fitted)),
+        ]
     for table in level_tables(summary):
         title = f"## {table['title']}: {table['meaning']}, {table['scenarios']} scenarios"
         parts += [title, _cells(HEADS, table["rows"])]

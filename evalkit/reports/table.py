@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from evalkit.fit.carried import HEADS as POPULATION_HEADS
+from evalkit.fit.carried import legend, table_rows
 from evalkit.reports.answer import answer, facts, prevents, show_command
 from evalkit.reports.figures import (
     LEVEL_MEANINGS,
@@ -21,6 +23,9 @@ from evalkit.reports.figures import (
     percent,
 )
 from evalkit.reports.spending import spending_lines
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 #: Columns of rates: (rate, its head in two lines).
 _HEADS = {
@@ -59,6 +64,7 @@ def print_table(
     for level in levels(summary):
         console.print()
         _print_level(console, summary, level)
+    _print_populations(console, summary)
     console.print()
     report = folder if report is None else report
     for line in end_lines(summary, report, notes):
@@ -66,6 +72,23 @@ def print_table(
             console.print(part, soft_wrap=True)
     for line in next_lines(summary, folder, report, worst, undrawn=undrawn):
         console.print(line, soft_wrap=True)
+
+
+def _print_populations(console: Console, summary: Row) -> None:
+    """The figures of fitted populations, with their widths."""
+    from rich import box
+    from rich.table import Table
+
+    for fitted in summary.get("populations", ()):
+        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for place, head in enumerate(POPULATION_HEADS):
+            shown.add_column(head, justify="right" if place else "left")
+        for row in table_rows(fitted["rows"]):
+            shown.add_row(*row)
+        console.print()
+        for line in (fitted["says"], legend(fitted)):
+            console.print("\n".join(textwrap.wrap(line, console.width)))
+        console.print(shown)
 
 
 def answer_lines(summary: Row, folder: str, width: int) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from evalkit.containment.workers import LOST, Workers, can_fork
+from evalkit.fit.carried import carried
 from evalkit.reports.charts import KINDS, Chart, ChartsMissing, draw_charts
 from evalkit.reports.episodes_csv import write_episodes
 from evalkit.reports.html import FOLDER, SINGLE_FILE, TRANSCRIPTS, write_page
@@ -77,6 +78,9 @@ def _write_rest(
     store: Store, folder: Path, charts: bool | None, kinds: tuple[str, ...], transcripts: int, single: bool
 ) -> tuple[dict[str, Any], list[str]]:
     summary = summarize(store)
+    fitted = carried(store)
+    if fitted:
+        summary["populations"] = fitted
     notes = list(summary["run"]["raised"])
     (folder / "summary.json").write_text(summary_text(summary), encoding="utf-8")
     (folder / "report.md").write_text(clean_text(report_markdown(summary, store.created)), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 What happened in a life is its script; what nobody saw (what an agent does once it is told what is open, by
 which channel it claims, whether left-out work had been reported done) is taken at the middle of its range,
-and at either end of it while the others stay in the middle. The levels share all chance, so they differ by
+and at every corner of all ranges. The levels share all chance, so they differ by
 the assumption alone. Runs that ended by a tool of the agent's, or broke off, are no strategy's decision: of
 each task runs are drawn until one ends at an end of turn.
 """
@@ -10,6 +10,7 @@ each task runs are drawn until one ends at an end of turn.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, TypeAlias
 
 from evalkit.scenarios.drawing import Draw
@@ -34,12 +35,20 @@ _LEFT, _WRONG, _ANSWER = "left-undone", "wrong-act", "the-answer"
 
 
 def levels(population: Population) -> dict[str, dict[str, float]]:
-    """What is assumed at each level, by name: all in the middle, then each low and high."""
-    middle = {name: found.middle for name, found in population.assumed.items()}
-    found = {MIDDLE: middle}
-    for name, assumed in population.assumed.items():
-        found[f"{name}-low"] = {**middle, name: assumed.low}
-        found[f"{name}-high"] = {**middle, name: assumed.high}
+    """What is assumed at each level: all in the middle, and each corner of the ranges (``low-high-low``).
+
+    An expected figure is linear in each assumed probability, so over all ranges its least and its most, and
+    the sign of a difference of two, are decided at the corners.
+    """
+    names = list(population.assumed)
+    found = {MIDDLE: {name: population.assumed[name].middle for name in names}}
+    ends = [
+        [("low", range_.low), ("high", range_.high)] if range_.low < range_.high else [("low", range_.low)]
+        for range_ in population.assumed.values()
+    ]
+    for corner in product(*ends):
+        label = "-".join(end for end, _ in corner) or MIDDLE
+        found.setdefault(label, dict(zip(names, (value for _, value in corner), strict=True)))
     return found
 
 

@@ -49,7 +49,7 @@ model:
 )
 
 
-def _recorded(
+def recorded_talk(
     scenario: Scenario, strategy: Strategy, seed: int, patch: pytest.MonkeyPatch
 ) -> tuple[Episode, Recording]:
     """An episode, and what a recorder beside it would have kept: turns, results, nudges, the user's words."""
@@ -102,7 +102,7 @@ def test_an_episode_and_its_recording_are_decided_alike(monkeypatch: pytest.Monk
     compared = 0
     for scenario, strategy, seed in itertools.product(_conversations(), STRATEGIES.values(), range(4)):
         with monkeypatch.context() as patch:
-            episode, recording = _recorded(scenario, strategy, seed, patch)
+            episode, recording = recorded_talk(scenario, strategy, seed, patch)
         stop = judge(Replay(recording, lambda turn: turn.claim), strategy)
         assert (stop.ending, stop.turn) == (episode.ending, episode.turns), (scenario.name, strategy.name)
         compared += 1
@@ -112,7 +112,7 @@ def test_an_episode_and_its_recording_are_decided_alike(monkeypatch: pytest.Monk
 def test_silence_does_not_end_a_conversation_at_its_first_question(monkeypatch: pytest.MonkeyPatch) -> None:
     (talk,) = load_text(LONG)
     with monkeypatch.context() as patch:
-        episode, recording = _recorded(talk, STRATEGIES["silence"], 0, patch)
+        episode, recording = recorded_talk(talk, STRATEGIES["silence"], 0, patch)
     stop = judge(Replay(recording, lambda turn: turn.claim), STRATEGIES["silence"])
     assert episode.outcome == "done/complete"
     assert (stop.ending, stop.turn, len(stop.ended)) == ("done", 17, 16)
@@ -124,7 +124,7 @@ def test_turns_that_the_user_asked_for_are_no_over_continuation_anywhere(
     """Fifteen answers after the work was complete: by scoring and by `judge`, nobody went on for nothing."""
     (talk,) = load_text(LONG)
     with monkeypatch.context() as patch:
-        episode, recording = _recorded(talk, STRATEGIES["silence"], 0, patch)
+        episode, recording = recorded_talk(talk, STRATEGIES["silence"], 0, patch)
     recording = msgspec.structs.replace(recording, label=Label(True, "", 1, by="state"))
     replay = Replay(recording, lambda turn: turn.claim)
     judged = outcome_of(recording, replay, "silence", judge(replay, STRATEGIES["silence"]))
