@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: figures oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations verify mutants league lint types bench cassettes release-check lock clean recordings
+.PHONY: fit figures oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations verify mutants league lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -140,6 +140,12 @@ figures: setup
 # What is read right, claims, incidents, what catches them, speed. With EVALKIT_SHARED on real recordings too.
 recordings: setup
 	$(BIN)/python -m tests.transcripts
+
+# Parameters of the shipped populations, bounds, and a simulation of 200 fits. With EVALKIT_SHARED of real recordings,
+# and with VALIDATE=--validate held to halves of their tasks (minutes).
+VALIDATE ?=
+fit: setup
+	$(BIN)/python -m tests.fit $(VALIDATE)
 
 # Against three frameworks in environments of their own (.cache/peers), and a run of a million episodes: half
 # an hour. Writes reports/bench/.

@@ -104,11 +104,11 @@ def _containment() -> None:
 
 
 def _library() -> None:
-    from evalkit.scenarios.suites import library_folder
+    from evalkit.scenarios.suites import library_folder, scenario_files
     from evalkit.strategies.library import strategy_names
     from evalkit.worlds import world_kinds
 
-    files = sum(1 for _ in library_folder().rglob("*.yaml"))
+    files = len(scenario_files(library_folder()))
     click.echo("library")
     _row("scenarios", f"{files} files in {library_folder()}")
     _row("worlds", ", ".join(world_kinds()))

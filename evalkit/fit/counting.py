@@ -34,13 +34,16 @@ class Counted(msgspec.Struct):
 
 
 class Counts:
-    """All parameters of lives by name, and how many tool turns stood before each end, by stage."""
+    """All parameters of lives by name, and how many tool turns stood before each end, by stage.
 
-    def __init__(self, lives: Iterable[Life]) -> None:
+    ``spans`` are the ends of turn from which a stage is called middle, and late; by default the lives' own.
+    """
+
+    def __init__(self, lives: Iterable[Life], spans: tuple[int, int] | None = None) -> None:
         self.rates: dict[str, Counted] = {}
         self.lengths: dict[str, Counter[int]] = {}
         self.lives: list[Life] = list(lives)
-        self.spans = spans_of(self.lives)
+        self.spans = spans or spans_of(self.lives)
         for life in self.lives:
             self._habits(life)
             self._acts(life)

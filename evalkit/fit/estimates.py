@@ -85,10 +85,15 @@ def population_of(name: str, lives: Sequence[Life], source: str, grouped: str) -
 
 
 def fitted(
-    name: str, lives: Sequence[Life], source: str = "", grouped: str = "", refused: str = ""
+    name: str,
+    lives: Sequence[Life],
+    source: str = "",
+    grouped: str = "",
+    refused: str = "",
+    spans: tuple[int, int] | None = None,
 ) -> Population:
-    """The same; ``refused`` says why it holds no truth, empty where it does."""
-    counts = Counts(lives)
+    """The same; ``refused`` says why it holds no truth, empty where it does; ``spans`` bound its stages."""
+    counts = Counts(lives, spans)
     found = {
         parameter: estimate(counted)
         for parameter, counted in sorted(counts.rates.items())

@@ -7,11 +7,15 @@ from pathlib import Path
 
 from evalkit.core.names import did_you_mean
 from evalkit.scenarios.loader import load_file
+from evalkit.scenarios.population import POPULATION
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 
-#: Families for many seeds, which are run when they are asked for.
-APART = ("populations",)
+#: Families for many seeds, and fitted populations, which are run when they are asked for.
+APART = ("populations", "fitted")
+
+#: How the line begins by which a document is a fitted population.
+FIELD = f"{POPULATION}:".encode()
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -31,9 +35,27 @@ def _folders() -> tuple[str, ...]:
     return tuple(sorted(place.name for place in library_folder().iterdir() if place.is_dir()))
 
 
+def scenario_files(folder: Path) -> list[Path]:
+    """The scenario files below a folder, by name; fitted populations only where there is nothing else.
+
+    They are no scenarios that somebody wrote: their figures are never pooled with those of a library.
+    """
+    files = sorted(file for file in folder.rglob("*") if file.suffix in (".yaml", ".yml"))
+    return [file for file in files if not _is_fitted(file)] or files
+
+
+def _is_fitted(file: Path) -> bool:
+    try:
+        text = file.read_bytes()
+    except OSError:
+        return False
+    return text.startswith(FIELD) or b"\n" + FIELD in text
+
+
 def load_suites(names: Iterable[str] = ()) -> list[Scenario]:
     """The scenarios of suites, in order of place; without names the shipped library but for populations.
 
+    A folder's fitted populations are left out unless it holds nothing else (:func:`scenario_files`).
     ``SUITE::NAME`` is one scenario of a suite. ScenarioError for a suite that is no file, folder or family,
     and for a name that two scenarios have.
     """
@@ -57,7 +79,7 @@ def _load(suite: str) -> list[Scenario]:
         return [_one(_load(place), name, place)]
     path = Path(suite)
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml"))
+        files = scenario_files(path)
         if not files:
             raise ScenarioError(suite, None, "", "the folder holds no .yaml file")
         return _unique([scenario for file in files for scenario in load_file(file)])

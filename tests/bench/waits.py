@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from evalkit.scenarios.suites import library_folder
+from evalkit.scenarios.suites import library_folder, scenario_files
 from tests.bench.task import scenario_text
 
 STARTED = [sys.executable, "-m", "evalkit", "run"]
@@ -44,7 +44,7 @@ def measure() -> dict[str, Any]:
                 subprocess.run(["rm", "-rf", str(place / "one")], check=True)
         names = [
             file.stem
-            for file in sorted(library_folder().rglob("*.yaml"))
+            for file in scenario_files(library_folder())
             if any(f"kind: {kind}" in file.read_text() for kind in ("repo", "files"))
         ]
         worlds = {

@@ -8,7 +8,6 @@ from evalkit.core.tasks import Offered
 from evalkit.fit.bounds import MEASURES, Row, bounds, met_when_right, never_false, sentence
 from evalkit.fit.document import document
 from evalkit.fit.grouping import Grouping
-from evalkit.fit.lives import life_of
 from evalkit.fit.seen import Reading, Seen, see
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
@@ -96,7 +95,6 @@ def test_what_an_intervention_then_does_lies_within_the_bounds() -> None:
         one = see(recording, strategies, lambda turn: turn.claim)
         if one.life.exit != "done":
             continue
-        assert life_of(recording, lambda turn: turn.claim) == one.life
         rows = {row.strategy: row for row in bounds([one], strategies) if row.regime == "assumed"}
         for strategy in strategies:
             ran = run_episode(Arena(scenario, Offered()), strategy, 0)

@@ -14,7 +14,7 @@ import yaml
 from evalkit.scenarios.json_schema import schema_text
 from evalkit.scenarios.personas import PERSONAS
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scenarios.suites import library_families, library_folder, load_suites
+from evalkit.scenarios.suites import library_families, library_folder, load_suites, scenario_files
 from evalkit.scoring.check import check_scenario
 
 LIBRARY = load_suites((str(library_folder()),))
@@ -71,7 +71,7 @@ def _shape(scenario: Scenario) -> str:
 def test_every_file_fits_the_schema_that_editors_use() -> None:
     schema = json.loads((library_folder() / "schema.json").read_text())
     validator = jsonschema.Draft202012Validator(schema)
-    for file in sorted(library_folder().rglob("*.yaml")):
+    for file in scenario_files(library_folder()):
         problems = [error.message for error in validator.iter_errors(yaml.safe_load(file.read_text()))]
         assert problems == [], file
         first = file.read_text().splitlines()[0]
