@@ -103,7 +103,8 @@ def _groups(store: Store) -> list[tuple[Group, set[str]]]:
     for name in dict.fromkeys(kind[0] for kind in kinds.values()):
         rates = {names[contender]: of[name] for contender, of in sums.items() if name in of}
         sampled = name in populations
-        says = f"{name}: {populations[name].calibration.status}" if sampled else ""
+        status = populations[name].calibration.status if sampled else ""
+        says = f"{name}: {status}; interventions: not validated" if sampled else ""
         own = {store.recipe.entries[place].name for place, kind in kinds.items() if kind[0] == name}
         if rates:
             assumed = tuple(populations[name].assumed) if sampled else ()

@@ -11,6 +11,8 @@ from evalkit.transcripts.outcome import Outcome
 _ENDINGS = ("done", "escalated", "limit", "beyond")
 _STOPS = ("before", "at_end")
 
+#: Figures that are means and no shares.
+MEANS = ("turns", "ends of turn")
 #: A figure and its value; None where its base is empty.
 Figures = dict[str, float | None]
 
@@ -25,7 +27,7 @@ def figures(runs: Iterable[Sequence[Outcome]]) -> Figures:
         ends += outcomes[0].decisions
         for outcome in outcomes:
             rows.setdefault(outcome.strategy, Row()).add(outcome)
-    found: Figures = {"turns": turns / count, "ends of turn": ends / count} if count else {}
+    found: Figures = dict(zip(MEANS, (turns / count, ends / count), strict=True)) if count else {}
     for strategy, row in rows.items():
         found |= _row(strategy, row)
     return found

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from statistics import fmean
 
 import msgspec
 
 from evalkit.fit.estimates import CLUSTERS, fitted
-from evalkit.fit.figures import Figures, figures
+from evalkit.fit.figures import MEANS, Figures, figures
 from evalkit.fit.quantiles import OUTSIDE, middle
 from evalkit.fit.seen import Seen
 from evalkit.fit.written import record_of
@@ -74,10 +75,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def validated(population: Population, seen: Sequence[Seen], splits: int = 20) -> Population:
     """The population with how it predicted. UnvalidatedError where there are too few tasks to split."""
-    found = verdict(list(held(population, seen, half_splits(population, seen, splits), splits)), splits)
+    found = verdict(list(held(population, seen, half_splits(population, seen, splits))), splits)
     says = _says(found)
     for name, parts in left_out(seen):
-        one = verdict(list(held(population, seen, iter([parts]), 1)), 1)
+        one = verdict(list(held(population, seen, iter([parts]))), 1)
         says += f"; without {name}, predicting it: {_coverages(one)}"
     calibration = Calibration(
         status="calibrated" if found.calibrated else "not calibrated",
@@ -109,64 +110,60 @@ def _coverages(found: Verdict) -> str:
 
 # Splits
 
-_Split = tuple[list[str], list[str]]
+#: The runs that a population is fitted to, and those that it predicts.
+_Split = tuple[list[Seen], list[Seen]]
 
 
 def half_splits(population: Population, seen: Sequence[Seen], splits: int) -> Iterator[_Split]:
-    """Halves of the tasks, drawn by the population's name. UnvalidatedError for too few tasks."""
-    tasks = sorted({one.life.task for one in seen})
+    """Halves by task, drawn by the population's name. UnvalidatedError for too few tasks."""
+    by_task = _by_task(seen)
+    tasks = sorted(by_task)
     if len(tasks) < CLUSTERS:
         raise UnvalidatedError(f"{len(tasks)} tasks; {CLUSTERS} at least")
     for number in range(splits):
         shuffled = random.Random(f"{population.population} split {number}").sample(tasks, len(tasks))
-        yield shuffled[: len(tasks) // 2], shuffled[len(tasks) // 2 :]
+        halves = shuffled[: len(tasks) // 2], shuffled[len(tasks) // 2 :]
+        first, second = ([one for task in half for one in by_task[task]] for half in halves)
+        yield first, second
 
 
 def left_out(seen: Sequence[Seen]) -> Iterator[tuple[str, _Split]]:
-    """For each model and each harness, where several are named: all other runs' tasks, and its own."""
+    """For each model and each harness, where several are named: the runs of all others, and its own."""
     kinds: tuple[Callable[[Seen], str], ...] = (lambda one: one.life.model, lambda one: one.harness)
     for kind in kinds:
         names = sorted({kind(one) for one in seen if kind(one)})
         for name in names if len(names) > 1 else ():
-            own = sorted({one.life.task for one in seen if kind(one) == name})
-            others = sorted({one.life.task for one in seen if kind(one) != name} - set(own))
-            if own and others:
-                yield name, (others, own)
+            own = [one for one in seen if kind(one) == name]
+            yield name, ([one for one in seen if kind(one) != name], own)
+
+
+def _by_task(seen: Sequence[Seen]) -> dict[str, list[Seen]]:
+    by_task: dict[str, list[Seen]] = {}
+    for one in seen:
+        by_task.setdefault(one.life.task, []).append(one)
+    return by_task
 
 
 # Predictions
 
 
-def held(
-    population: Population, seen: Sequence[Seen], splits: Iterator[_Split], number: int
-) -> Iterator[Held]:
+def held(population: Population, seen: Sequence[Seen], splits: Iterator[_Split]) -> Iterator[Held]:
     """Every figure of every split with its two predictions."""
-    by_task: dict[str, list[Seen]] = {}
-    for one in seen:
-        by_task.setdefault(one.life.task, []).append(one)
-    told = {task: [_rows(one) for one in of] for task, of in by_task.items()}
-    whole = figures(run for runs in told.values() for run in runs)
+    whole = figures(map(_rows, seen))
     kept = [name for name, value in whole.items() if value is not None and value not in (0, 1)]
     for place, (first, second) in enumerate(splits):
-        actual = figures(run for task in second for run in told[task])
-        own = fitted(
-            f"{population.population}-{place}",
-            [one.life for task in first for one in by_task[task]],
-            refused=population.refused,
-        )
-        sizes = [len(told[task]) for task in second]
-        drawn = _intervals(kept, lambda draw, own=own, sizes=sizes: _drawn(own, draw, sizes))  # type: ignore[misc]
-        again = _intervals(
-            kept,
-            lambda draw, first=first, second=second, place=place: _resampled(  # type: ignore[misc]
-                told, first, len(second), f"{population.population} {place} {draw}"
-            ),
-        )
-        for name in kept:
-            value = actual[name]
-            if value is not None and name in drawn and name in again:
-                unit = (whole[name] or 1.0) if name in ("turns", "ends of turn") else 1.0
-                yield Held(name, value, drawn[name], again[name], unit)
+        actual = figures(map(_rows, second))
+        name = f"{population.population}-{place}"
+        own = fitted(name, [one.life for one in first], refused=population.refused)
+        sizes = [len(runs) for runs in _by_task(second).values()]
+        told = {task: [_rows(one) for one in runs] for task, runs in _by_task(first).items()}
+        drawn = _intervals(kept, partial(_drawn, own, sizes))
+        again = _intervals(kept, partial(_resampled, told, len(sizes), name))
+        for figure in kept:
+            value = actual[figure]
+            if value is not None and figure in drawn and figure in again:
+                unit = (whole[figure] or 1.0) if figure in MEANS else 1.0
+                yield Held(figure, value, drawn[figure], again[figure], unit)
 
 
 def _rows(one: Seen) -> _Rows:
@@ -174,7 +171,7 @@ def _rows(one: Seen) -> _Rows:
     return tuple(found[name] for name in (RECORDED, *(strategy.name for strategy in PREDICTED)))
 
 
-def _drawn(population: Population, number: int, sizes: Sequence[int]) -> Figures:
+def _drawn(population: Population, sizes: Sequence[int], number: int) -> Figures:
     """The figures of recordings that a draw of a population writes: tasks with so many runs each."""
     draw = Draw(population, number)
     runs = []
@@ -192,10 +189,10 @@ def judged(record: dict[str, object]) -> _Rows:
     return tuple(judge_recording(tau_bench(record, Source("drawn")), PREDICTED))
 
 
-def _resampled(told: dict[str, list[_Rows]], tasks: Sequence[str], number: int, seed: str) -> Figures:
-    """The figures of tasks drawn from tasks that were drawn: the doubt of the first half, then chance."""
-    chance = random.Random(seed)
-    first = chance.choices(tasks, k=len(tasks))
+def _resampled(told: dict[str, list[_Rows]], number: int, name: str, draw: int) -> Figures:
+    """The figures of tasks drawn from tasks that were drawn: the doubt of the first part, then chance."""
+    chance = random.Random(f"{name} {draw}")
+    first = chance.choices(list(told), k=len(told))
     return figures(run for task in chance.choices(first, k=number) for run in told[task])
 
 

@@ -17,7 +17,7 @@ from evalkit.scenarios.drawn import MIDDLE, drawn_documents, levels
 from evalkit.scenarios.loader import ScenarioError, load_text
 from evalkit.scenarios.population import Population
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scenarios.suites import load_suites
+from evalkit.scenarios.suites import library_families, library_folder, load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.check import check_scenario
 from evalkit.scoring.episode import run_episode
@@ -189,5 +189,17 @@ def test_figures_carry_doubt_and_assumptions(played: tuple[Path, str]) -> None:
     assert not silence["false_done"]["constructed"]
 
 
-def test_a_population_is_never_part_of_the_written_library() -> None:
-    assert not [scenario for scenario in load_suites() if scenario.family == "fitted"]
+def test_a_population_is_never_pooled_with_a_written_library(tmp_path: Path) -> None:
+    """A folder's populations are left out, the shipped library's too, unless they are named."""
+    for suites in ((), (str(library_folder()),)):
+        assert not [scenario for scenario in load_suites(suites) if scenario.family == "fitted"]
+    assert "fitted" not in library_families()
+    (tmp_path / "fitted").mkdir()
+    file = tmp_path / "fitted" / "mine.yaml"
+    file.write_text(document(population(tasks=1, draws=1)), encoding="utf-8")
+    written = (library_folder() / "refusal").glob("*.yaml")
+    one = next(iter(sorted(written)))
+    (tmp_path / one.name).write_text(one.read_text(encoding="utf-8"), encoding="utf-8")
+    assert {scenario.family for scenario in load_suites((str(tmp_path),))} == {"refusal"}
+    for named in (file, file.parent):
+        assert {scenario.family for scenario in load_suites((str(named),))} == {"fitted"}

@@ -41,8 +41,10 @@ def _population(seen: Sequence[Seen], name: str = "p") -> Population:
 
 def test_halves_are_of_tasks_and_share_none(seen: list[Seen]) -> None:
     for first, second in half_splits(_population(seen), seen, 5):
-        assert len(first) == len(second) == 12
-        assert not set(first) & set(second)
+        one, other = ({run.life.task for run in half} for half in (first, second))
+        assert len(one) == len(other) == 12
+        assert not one & other
+        assert len(first) + len(second) == len(seen)
 
 
 def test_few_tasks_cannot_be_split(seen: list[Seen]) -> None:
@@ -86,16 +88,18 @@ def test_a_population_of_another_agent_is_not_calibrated(
 
 
 def test_models_and_harnesses_are_left_out_once_each(seen: list[Seen]) -> None:
-    def of(one: Seen) -> Seen:
-        model = "a" if int(one.life.task) % 2 else "b"
-        return msgspec.structs.replace(one, life=msgspec.structs.replace(one.life, model=model))
+    def of(place: int, one: Seen) -> Seen:
+        # Each model has run each task.
+        life = msgspec.structs.replace(one.life, model="ab"[place % 2])
+        return msgspec.structs.replace(one, life=life)
 
     assert list(left_out(seen)) == []
-    found = dict(left_out([of(one) for one in seen]))
+    found = dict(left_out([of(place, one) for place, one in enumerate(seen)]))
     assert set(found) == {"a", "b"}
     others, own = found["a"]
-    assert {int(task) % 2 for task in own} == {1}
-    assert {int(task) % 2 for task in others} == {0}
+    assert {one.life.model for one in own} == {"a"}
+    assert {one.life.model for one in others} == {"b"}
+    assert len(others) + len(own) == len(seen)
 
 
 def test_what_a_population_writes_is_judged_as_recordings_are() -> None:
