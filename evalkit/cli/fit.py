@@ -168,6 +168,7 @@ def _json(population: Population, rows: list[Row]) -> str:
 def _print(population: Population, rows: list[Row], seen: list[Seen], notes: list[str]) -> None:
     from evalkit.fit import told
     from evalkit.fit.bounds import sentence
+    from evalkit.scenarios.population import status_line
 
     for line in told.head_lines(population):
         click.echo(line)
@@ -182,7 +183,7 @@ def _print(population: Population, rows: list[Row], seen: list[Seen], notes: lis
         click.echo("Whatever comes, without assumption:")
         _table(told.BOUND_HEADS, told.bound_rows(rows, "whatever comes"))
         click.echo(told.unbounded_line(rows, "whatever comes"))
-    click.echo(told.status_line(population))
+    click.echo(status_line(population))
 
 
 def _table(heads: tuple[str, ...], rows: list[list[str]]) -> None:

@@ -16,11 +16,9 @@ import msgspec
 
 from evalkit.fit.estimates import CLUSTERS, CONFIDENCE
 from evalkit.fit.seen import Seen
+from evalkit.fit.verdicts import met_when_right, never_false
 from evalkit.scenarios.lives import Life
 from evalkit.stats.intervals import cluster_interval
-from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import Condition
-from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 from evalkit.transcripts.judge import BEYOND, UNKNOWN
 from evalkit.transcripts.outcome import Outcome
@@ -66,27 +64,6 @@ class _Reach(msgspec.Struct, frozen=True):
     handed_over: _Span
     false_done: _Span
     turns: _Span
-
-
-# What a condition is worth before any run
-
-
-def never_false(condition: Condition) -> bool:
-    """Whether a verdict of done rests on the task's full checks, so that it is right by construction."""
-    if isinstance(condition, c.All):
-        return any(map(never_false, condition.parts))
-    if isinstance(condition, c.Any_):
-        return all(map(never_false, condition.parts))
-    return isinstance(condition, c.acceptance | ChecksFirst)
-
-
-def met_when_right(condition: Condition) -> bool:
-    """Whether complete work is enough for a verdict of done."""
-    if isinstance(condition, c.All):
-        return all(map(met_when_right, condition.parts))
-    if isinstance(condition, c.Any_):
-        return any(map(met_when_right, condition.parts))
-    return isinstance(condition, c.acceptance | ChecksFirst | c.silence)
 
 
 # One run

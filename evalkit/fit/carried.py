@@ -14,13 +14,12 @@ from typing import Any
 
 import msgspec
 
-from evalkit.fit.bounds import never_false
 from evalkit.fit.quantiles import middle
-from evalkit.fit.told import status_line
+from evalkit.fit.verdicts import never_false
 from evalkit.runs.plan import Recipe
 from evalkit.runs.store import Store
 from evalkit.scenarios.drawn import MIDDLE
-from evalkit.scenarios.population import POPULATION, Population
+from evalkit.scenarios.population import POPULATION, Population, status_line
 from evalkit.scenarios.yaml_source import read_yaml
 from evalkit.stats.records import contender_names
 from evalkit.strategies.library import find_strategy

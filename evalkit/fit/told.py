@@ -36,12 +36,6 @@ def assumed_lines(population: Population) -> list[str]:
     ]
 
 
-def status_line(population: Population) -> str:
-    """Whether it is calibrated, in a sentence that names the population."""
-    found = population.calibration
-    return f"{population.population}: {found.status}: {found.says}. Interventions: not validated."
-
-
 def bound_rows(rows: Iterable[Row], regime: str) -> list[list[str]]:
     """The bounds of a regime, a row for each strategy; shares of the recorded dones, turns of one run."""
     return [

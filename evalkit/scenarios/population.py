@@ -112,3 +112,9 @@ class Population(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
     def truth(self) -> bool:
         """Whether it says what was true of the work."""
         return not self.refused
+
+
+def status_line(population: Population) -> str:
+    """Whether it is calibrated, in a sentence that names the population."""
+    found = population.calibration
+    return f"{population.population}: {found.status}: {found.says}. Interventions: not validated."

@@ -22,7 +22,7 @@ from evalkit.fit.estimates import population_of
 from evalkit.fit.grouping import Grouping
 from evalkit.fit.seen import Reading
 from evalkit.fit.validate import PREDICTED, validated
-from evalkit.scenarios.population import Population
+from evalkit.scenarios.population import Population, status_line
 from evalkit.scenarios.suites import library_folder
 from evalkit.scenarios.yaml_source import read_yaml
 from evalkit.strategies.presets import PRESETS
@@ -64,7 +64,7 @@ def _shipped(population: Population) -> None:
     print(told.table(told.HEADS, told.parameter_rows(population)))
     for line in (told.too_few_line(population), *told.assumed_lines(population)):
         print(f"\n{line}")
-    print(f"\n{told.status_line(population)}")
+    print(f"\n{status_line(population)}")
 
 
 def _recorded(name: str, paths: Iterable[Path], by: str | None) -> None:
@@ -80,7 +80,7 @@ def _recorded(name: str, paths: Iterable[Path], by: str | None) -> None:
         print(f"\n{told.unbounded_line(rows, regime)}")
     if "--validate" in sys.argv:
         population = population_of("tau-airline", [one.life for one in seen], "", "")
-        print(f"\n{told.status_line(validated(population, seen))}")
+        print(f"\n{status_line(validated(population, seen))}")
 
 
 def _simulated(repetitions: int = 200) -> bool:
