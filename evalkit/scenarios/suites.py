@@ -12,7 +12,8 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 
 #: Families for many seeds, and fitted populations, which are run when they are asked for.
-APART = ("populations", "fitted")
+FITTED = "fitted"
+APART = ("populations", FITTED)
 
 #: How the line begins by which a document is a fitted population.
 FIELD = f"{POPULATION}:".encode()
@@ -56,8 +57,8 @@ def load_suites(names: Iterable[str] = ()) -> list[Scenario]:
     """The scenarios of suites, in order of place; without names the shipped library but for populations.
 
     A folder's fitted populations are left out unless it holds nothing else (:func:`scenario_files`).
-    ``SUITE::NAME`` is one scenario of a suite. ScenarioError for a suite that is no file, folder or family,
-    and for a name that two scenarios have.
+    A shipped one goes by its name. ``SUITE::NAME`` is one scenario of a suite. ScenarioError for a suite that
+    is no file, folder or family, and for a name that two scenarios have.
     """
     found: dict[str, Scenario] = {}
     folder = str(library_folder())
@@ -87,6 +88,9 @@ def _load(suite: str) -> list[Scenario]:
         return _unique(load_file(path))
     if suite in _folders():
         return _load(str(library_folder() / suite))
+    fitted = library_folder() / FITTED / f"{suite}.yaml"
+    if fitted.is_file():
+        return load_file(fitted)
     library = _load(str(library_folder()))
     one = [scenario for scenario in library if suite == scenario.name]
     if not one:

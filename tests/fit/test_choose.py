@@ -115,6 +115,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("fitted", str(file), ("silence", "acceptance")),
         ("written", "refusal", ("silence", "acceptance")),
         ("more", "refusal", ("gate",)),
+        ("other", "pause_turn", ("checklist",)),
     ):
         chosen = [word for strategy in strategies for word in ("-s", strategy)]
         made = evalkit("run", suite, *chosen, "--out", str(folder / name), "--no-charts")
@@ -148,6 +149,7 @@ def test_without_costs_it_says_what_has_to_be_decided(runs: Path) -> None:
     [
         (("nothing",), "is no run folder"),
         (("written", "written"), "'acceptance' is in two of the runs"),
+        (("written", "other"), "the runs are of different scenarios; choose from each by itself"),
         (("written", "--look", "-1"), "--look"),
     ],
 )

@@ -127,6 +127,9 @@ def test_coverage_and_score_decide_beside_resampling() -> None:
     assert verdict([held((0.39, 0.61))] * 2, 2).calibrated
     assert not verdict([held((0.2, 0.8))] * 2, 2).calibrated  # as sure to hold, and three times as wide
     assert not verdict([held((0.6, 0.8))] * 2, 2).calibrated  # it misses
+    near = verdict([held((0.505, 0.515))] * 2, 2)  # it misses by little, and its score is good
+    assert near.score < near.resampling_score
+    assert not near.calibrated
 
 
 def test_figures_that_are_always_equal_count_once() -> None:
