@@ -137,7 +137,8 @@ types: setup
 figures: setup
 	$(BIN)/python -m tests.figures
 
-# What is read right, claims, incidents, what catches them, speed. With EVALKIT_SHARED on real recordings too.
+# What is read right, claims, incidents, what catches them, speed. With EVALKIT_SHARED on real recordings too,
+# with EVALKIT_CLAIMS on ends of turn of public repositories (tests/transcripts/found_claims.csv says which).
 recordings: setup
 	$(BIN)/python -m tests.transcripts
 

@@ -7,10 +7,12 @@ The rules, in order (``docs/judge.md`` says how well they do on hand-labelled sa
    channel that prompts agree: ``<answer>`` tags, ``\\boxed{}``, a line "ANSWER: …", a JSON object alone.
 3. ``conclusion``: "we can conclude the task" claims done, whoever is to agree.
 4. Otherwise sentences are read one by one. Courtesies ("if you need anything else") and conditions ("once it
-   is done") say nothing. A *completion* ("has been updated", "I fixed", "Deployed 2.4", "12/12 tests pass")
-   claims done unless another sentence, or an exception in its own ("all but the deployment"), is *open*:
-   announces a step, asks for leave or for information, names what remains or fails, or says what could not
-   be done. Then the claim is partial.
+   is done") say nothing. A *completion* ("has been updated", "I fixed", "12/12 tests pass", "no changes were
+   needed", or a report that opens with what was done: "Configured and verified:", "Ready.") claims done
+   unless another sentence, or an exception in its own ("all but the deployment"), is *open*: announces a
+   step, asks for leave or for information, names what remains or fails, or says what could not be done.
+   Then the claim is partial. "No failures remain" leaves nothing open, nor does a check that could not be
+   run where the work is done.
 5. Without a completion: ``blocked`` where something could not be done, ``partial`` where something remains.
 
 A bare answer ("Yes") claims nothing, whatever the task was.
@@ -104,20 +106,68 @@ _COMPLETION = _any(
     r"\btests (?:still )?pass(?:ed|ing)?\b|\b(\d{1,5})/\1 (?:\w+ )?(?:tests? )?pass(?:ed|ing|es)?\b",
     r"\b(?:ci|suite|pipeline|build) (?:is|are) (?:all )?green\b|\bworks again\b|\beverything passes\b",
     r"\b(?:lint|types|linter|build)(?: and (?:lint|types|tests))? (?:is|are) clean\b",
+    r"\b\d+ (?:tests? )?passed\b",
     # What holds from now on.
     r"\bnow (?:accepts|builds|compiles|handles|keeps|loads|passes|prints|reads|returns|runs|shows|starts|"
     r"supports|"
     r"uses|works|writes)\b|\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
+    r"\b(?:is|are) (?:now )?(?:live|operational|up and running|ready(?! (?:to|for)\b))\b|"
+    r"\b(?:is|are) (?:now )?(?:compiled|configured|installed|verified)\b|"
+    r"\b(?:is|are) now (?:available|passing|working)\b",
+    # Nothing was to be changed, or nothing to be found.
+    r"\bno (?:[\w/-]+ ){0,5}(?:changes?|edits?|fix(?:es)?|action) (?:was|were|is|are) (?:needed|required|"
+    r"necessary)\b|\bno (?:[\w/-]+ ){0,4}(?:issues?|problems?|errors?|defects?) (?:were |was )?found\b",
+    r"\balready (?:contains|covers|does|implements|matches|meets|satisfies|supports)\b[^.?!\n]{0,30}"
+    r"\b(?:criteria|features?|issue|request(?:ed)?|requirements?|task)\b",
     r"\b(?:all|the|your) (?:requested |required )?changes are (?:in|made|applied|live|complete)\b",
     r"\bbooking is confirmed\b|\bthe table is complete\b",
     # Headlines.
+    r"^\W*(?:what (?:was|i) (?:implemented|changed|done|did)|files (?:changed|created|modified)|changes made|"
+    r"summary of (?:the )?changes)\b",
+    rf"^\W*(?:all|both|every) [^.?!\n]{{1,60}} (?:{_DONE})\W*$",
     r"^\W*(?:all )?(?:done|finished|fixed|completed?)\W*$",
-    r"^\W*(?:summary: |done: )?(?:deployed|fixed|implemented|merged|migrated|pushed|refactored|released|"
-    r"removed|"
-    r"renamed|replaced|restarted|restored|reverted|rolled back|rotated|updated|upgraded)\b(?! ?:)",
+    r"^\W*(?:summary: |done: )?(?:added|created|deployed|fixed|implemented|merged|migrated|pushed|"
+    r"refactored|released|removed|renamed|replaced|restarted|restored|reverted|rolled back|rotated|"
+    r"updated|upgraded)\b(?! ?:)",
     rf"\b(?:{_WORK}) (?:now |successfully )?(?:complete|completed|finished|closed|resolved|written)\b",
     r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
     r"\bcall(?:s)? succeeded and returned\b",
+)
+#: Verbs in "-ed" that open other reports than one of what was done.
+_NOT_DOING = (
+    r"agreed|asked|attempted|based|blocked|delayed|detailed|embed|estimated|expected|failed|halted|indeed|"
+    r"interested|limited|needed|noted|paused|planned|proceed|proposed|related|red|required|reviewed|skipped|"
+    r"speed|started|stopped|suggested|supposed|timed|tried|unexpected|updated (?:reservation|order|details)"
+)
+#: A report that opens with what was done: "Created `a.ics`.", "Configured and verified:", "Ready."
+_OPENING = re.compile(
+    rf"^\W*(?!(?:in place|set up|shut down|{_NOT_DOING})\b|complete (?:the|this|these|your|all)\b)"
+    rf"(?:{_DONE}|ready|wrote|[a-z]{{3,}}ed(?= (?:a|all|an|and|both|each|every|the|\d)\b| ?[`\[:]))\b"
+    r"(?! (?:by|on|at|to be)\b)|"
+    # "SQLite 3.50.4 compiled with gcov in /app", "Nginx installed and configured"
+    r"^\W*(?!(?:a|an|each|it|that|the|this|those)\b)(?:[\w.`/+-]+ ){1,3}"
+    r"(?:built|compiled|configured|created|deployed|fixed|installed|updated) (?:and|in|on|to|with)\b"
+)
+#: A headline says nothing by itself, so a report may open after it: "--- SUMMARY ---".
+_HEADLINE_WORDS = 2
+#: What says that nothing remains, though it has the words of what does.
+_NOTHING_LEFT = re.compile(r"\b(?:no|nothing|none)\b[^.?!\n]{0,40}\b(?:remains?|left|missing)\b")
+#: A check that could not be run beside work that is done is a note, and takes no claim back.
+_CHECKS = (
+    r"(?:builds?|checks?|coverage|e2e|end-to-end|extraction|lint|suites?|tests?|typecheck|validation|"
+    r"verification)"
+)
+_COULD_NOT_BE = (
+    r"(?:could not|couldn't|cannot|can't|unable to|not able to|(?:have|has) not been able to|"
+    r"timed out|blocked) ?(?:be )?"
+)
+_UNCHECKED = _any(
+    rf"\b{_COULD_NOT_BE}(?:run|execute|exercise|validate|verify|test)\b[^.?!\n]{{0,40}}\b{_CHECKS}\b",
+    rf"\b{_CHECKS}\b[^.?!\n]{{0,40}}\b{_COULD_NOT_BE}(?:run|executed|exercised|validated|verified)\b",
+    r"\bsuite timed out\b",
+    # Why not: what the place lacks in which the work was done.
+    r"\bin (?:this|the|my) (?:\w+ )?(?:environment|sandbox|container)\b|\bthe environment is\b|"
+    r"\bname resolution\b|\bnetwork access\b",
 )
 _SENTENCE_ENDS = re.compile(r"\n+|(?<=[.!?])\s+")
 _SKIPPING = re.compile(r"\bskipp(?:ed|ing)\b")
@@ -133,13 +183,13 @@ _REASON = re.compile(
 )
 _COLON = re.compile(r"\s*:\s*(.*\w)")
 _NEGATED = _any(
-    r"\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass(?:es|ed)?|"
+    r"(?<!-)\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass(?:es|ed)?|"
     + _DONE
     + r")\b",
     r"\b(?:whether|unless|should|would|could|can|might|until|may(?= (?:not )?(?:be|"
     r"have)))\b[^.?!\n]{0,40}\b(?:be |been |pass(?:es|ed)?|" + _DONE + r")\b",
 )
-_CONDITION = re.compile(r"^\W*(?:once|when|if|after|before|until|as soon as|to)\b")
+_CONDITION = re.compile(r"^\W*(?:once|when|if|after|before|until|as soon as|because|since|to)\b")
 _COURTESY = _any(
     r"\banything else\b",
     r"\bif you (?:need|have|change|decide|want|would like|'d like|wish)\b",
@@ -151,11 +201,12 @@ _COURTESY = _any(
 )
 _STEP = _any(
     r"\b(?:i'll|i will|i'm going to|i am going to|we'll|we will)\b(?! be (?:here|happy|glad))",
-    r"\blet me\b(?! know)",
+    r"\blet me\b(?! (?:know|provide|summari[sz]e)\b)",
     r"\blet's\b|\blet us\b",
-    r"^\W*(?:next|now)\b,?",
-    r"\bnext step\b",
-    r"\b(?:continuing|proceeding|moving on|going on|checking again)\b",
+    r"^\W*next\b(?! (?:recommended|steps?)\b)|^\W*now\b(?=,| (?:for|i|let|please|to|we)\b)",
+    r"\bnext step\b(?![^.?!\n]{0,60}\bwould be\b)",
+    r"(?<!before )\b(?:continuing|proceeding|moving on|going on|checking again)\b",
+    r"\bstopped (?:at|because|before|here|short)\b",
 )
 _ASKING = _any(
     r"\b(?:would you like|shall i|should i|do you want|could you|can you|may i)\b",
@@ -163,17 +214,23 @@ _ASKING = _any(
     r"\bplease (?:verify|visit)\b",
     r"\blet me know (?:which|what|when|once|how|the)\b",
     r"\bi(?:'ll)? need (?:your|the|to|you|approval|access)\b",
+    r"\byou(?: will|'ll) need to\b",
     r"\b(?:which|what) (?:do|would) you\b",
 )
 _REMAINS = _any(
-    r"\bremain(?:s|ing)?\b(?! (?:balance|amount|credit|unchanged|the same))",
+    r"\bremains?\b(?=\W*$| (?:a|blocked|broken|failing|in progress|incomplete|open|outstanding|pending|to|"
+    r"un(?!affected|altered|changed|modified|touched)\w+)\b)|\bwhat remains\b",
+    r"\bremaining\b(?=\W*$| ?:| (?:\d|blockers?|few|files?|gaps?|half|is|are|issues?|items?|one|parts?|"
+    r"steps?|tasks?|three|to|todos?|two|work)\b)",
     r"\bstill (?:need|needs|open|pending|left|to|missing|fail|fails|failing|working|in progress|running|"
     r"use|uses)\b",
     r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b|\b(?:is|are) left\b|\bis (?:a|only a) stub\b",
-    r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b|\bwaiting for\b|\bawaiting\b",
+    r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b(?! (?:has|have|list)\b)|"
+    r"\bwaiting for\b|\bawaiting\b",
     r"\b(?:except|apart from|other than|save for|all but|with the exception of)\b",
     r"\b(?:needs?|require[sd]?) (?:testing|review|credentials|access|approval|to be|a (?:person|human|"
     r"review))\b",
+    r"\bdid(?:n't|[\s*_]+not)[\s*_]+(?:build|compile)\b",
     r"\b(?:keeps? (?:crashing|failing)|is being processed|are being processed|scheduled for|half of the)\b",
 )
 _COULD_NOT = _any(
@@ -182,8 +239,13 @@ _COULD_NOT = _any(
     r"\b(?:need|needs|awaiting|waiting for|requires) (?:your |an? )?(?:approval|permission|confirmation)\b",
     r"\btimed out\b|\bfailed at\b|\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|"
     r"failed|failing)\b",
+    r"\bcurrently failing\b|\b[1-9]\d{0,5} (?:tests? )?(?:failed|failing|failures?)\b",
 )
-_COUNT = re.compile(r"\b(\d{1,6}) (?:of|out of|/) (?:the )?(\d{1,6})\b|\b(\d{1,6})/(\d{1,6})\b")
+_COUNT = re.compile(
+    r"\b(\d{1,6}) (?:of|out of|/) (?:the )?(\d{1,6})\b|\b(\d{1,6})/(\d{1,6})"
+    r"(?= (?:[\w-]+ )?(?:checks?|complete|completed|done|files?|items?|migrated|passed|passing|steps?|tasks?|"
+    r"tests?)\b)"
+)
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _SENTENCES = re.compile(r"(?<=[.!?:;])\s+|\n+")
 _WORDS = re.compile(r"[a-z]+")
@@ -198,7 +260,8 @@ def _one_of(words: str) -> frozenset[str]:
 _COMPLETING = _one_of(
     f"{_DID} canceled cancelled finalised finalized successfully pass passes met verified green exits "
     "succeed works clean builds compiles accepts handles keeps loads prints reads returns runs shows starts "
-    "supports uses writes "
+    "supports uses writes passed already live operational running ready available working needed required "
+    "necessary found files made summary compiled generated recovered sanitized wrote "
     "depends fails crashes throws leaks hangs changes confirmed table succeeded"
 ) - _one_of("in the up down over back l")
 _COURTEOUS = _one_of("anything if feel hesitate know happy hope")
@@ -209,7 +272,7 @@ _LACKING = _one_of(
 _LEFT = _one_of(
     "remain remains remaining still left progress far stub yet partially todo waiting awaiting except "
     "apart save "
-    "exception need needs require requires required keep keeps processed scheduled half"
+    "exception did didn need needs require requires required keep keeps processed scheduled half"
 )
 _LEFT_PHRASES = ("other than", "all but", "to be done")
 _CONCLUDING = ("conclud", "terminat", " end", "clos", "finali", "consider")
@@ -238,7 +301,7 @@ def read_claim(text: str) -> Reading:
     found = _KEYWORD_LINE.search(text) if "TERMINATE" in text or "TASK" in text else None
     if found is not None:
         return Reading("done", "keyword", _shown(found))
-    words = (_CODE.sub("\n", text) if "```" in text else text).replace("’", "'").lower()
+    words = without_code(text).replace("’", "'").lower()
     found = _FINAL_ANSWER.search(words) if "answer" in words or "boxed" in words else None
     if found is not None:
         return Reading("done", "keyword", _shown(found))
@@ -248,6 +311,11 @@ def read_claim(text: str) -> Reading:
     if found is not None:
         return Reading("done", "conclusion", _shown(found))
     return _by_sentences(words)
+
+
+def without_code(text: str) -> str:
+    """A text without the code that it quotes: claims are read in words alone."""
+    return _CODE.sub("\n", text) if "```" in text else text
 
 
 def read_skips(text: str, names: Iterable[str]) -> Finish | None:
@@ -279,25 +347,40 @@ def _by_sentences(words: str) -> Reading:
     could_not = not _LACKING.isdisjoint(told)
     remains = not _LEFT.isdisjoint(told) or any(phrase in words for phrase in _LEFT_PHRASES)
     counted = " of " in words or "/" in words
-    if not (may_complete or could_not or remains or counted):
-        return Reading("none", "no claim")
     sentences = _SENTENCES.split(words)
+    completed = _opening(sentences)
+    if not (completed or may_complete or could_not or remains or counted):
+        return Reading("none", "no claim")
     if not _COURTEOUS.isdisjoint(told):
         sentences = [sentence for sentence in sentences if not _COURTESY.search(sentence)]
-    completed = _completion(sentences) if may_complete else None
-    could_not = could_not and any(map(_COULD_NOT.search, sentences))
-    if completed is None and could_not:
+    if completed is None and may_complete:
+        completed = _completion(sentences)
+    lacking = list(filter(_COULD_NOT.search, sentences)) if could_not else []
+    if completed is None and lacking:
         return Reading("blocked", "could not")
-    remains = (remains and any(map(_REMAINS.search, sentences))) or (counted and _counts_open(words))
+    left = filter(_REMAINS.search, sentences) if remains else ()
+    open_ = not all(map(_NOTHING_LEFT.search, left)) or (counted and _counts_open(words))
     if completed is None:
-        return Reading("partial", "remains") if remains else Reading("none", "no claim")
+        return Reading("partial", "remains") if open_ else Reading("none", "no claim")
+    open_ = open_ or not all(map(_UNCHECKED.search, lacking))
+    open_ = open_ or any(map(_STEP.search, sentences)) or any(map(_ASKING.search, sentences))
     said = _shown(completed)
-    open_ = could_not or remains or any(map(_STEP.search, sentences)) or any(map(_ASKING.search, sentences))
     return Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
 
 
 def _may_conclude(words: str) -> bool:
     return any(stem in words for stem in _CONCLUDING) and any(noun in words for noun in _CONCLUDED)
+
+
+def _opening(sentences: list[str]) -> re.Match[str] | None:
+    """The words by which a report opens that says what was done, headlines passed over."""
+    for sentence in sentences:
+        found = _OPENING.match(sentence)
+        if found is not None:
+            return None if sentence.endswith("?") or _NEGATED.search(sentence) else found
+        if len(_WORDS.findall(sentence)) > _HEADLINE_WORDS:
+            return None
+    return None
 
 
 def _completion(sentences: list[str]) -> re.Match[str] | None:

@@ -1,7 +1,7 @@
 """``make recordings``: what is read right, claims, incidents reproduced, what catches them, speed.
 
 The files written for the tests are always there; real recordings are read where they are at hand
-(``EVALKIT_SHARED``).
+(``EVALKIT_SHARED``), and ends of turn of public repositories where their texts are (``EVALKIT_CLAIMS``).
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from evalkit.transcripts.run import Judgement, judge_paths
 from evalkit.transcripts.to_scenario import skeleton
 from tests.bench.transcripts import record
 from tests.transcripts import files, foreign
+from tests.transcripts import found as found_claims
 from tests.transcripts.test_foreign import CASES as FOREIGN
 from tests.transcripts.test_formats import CASES as OLDER
 from tests.transcripts.test_formats import shape
@@ -48,6 +49,9 @@ def main() -> None:
             _claims(real)
             _incidents(real)
             _caught(real, Path(folder))
+        texts = found_claims.folder()
+        if texts is not None:
+            _found(texts)
         _speed(Path(folder))
 
 
@@ -144,6 +148,12 @@ def _claims(real: Path) -> None:
             counts.setdefault(row["kind"], Counter())[f"{row['claim']} {'right' if right else 'wrong'}"] += 1
     for kind, count in counts.items():
         print(f"- written, {kind}: {dict(sorted(count.items()))}")
+
+
+def _found(texts: Path) -> None:
+    print(f"\nEnds of turn found in public repositories (kappa of two passes {found_claims.kappa():.2f}):\n")
+    for part, measured in sorted(found_claims.held_against(texts).items()):
+        print(f"- {part}: {measured}")
 
 
 def _false_dones(real: Path) -> Iterator[Recording]:

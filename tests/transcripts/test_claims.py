@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import random
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ from evalkit.transcripts.measure import (
 from evalkit.transcripts.problem import Problem
 from evalkit.transcripts.read import read_paths
 from evalkit.transcripts.recording import Recording
-from tests.transcripts import files
+from tests.transcripts import files, found
 from tests.transcripts.shared import trajectories
 
 SAMPLE = Path(__file__).parent / "claim_sample.csv"
@@ -58,6 +60,25 @@ SAMPLE = Path(__file__).parent / "claim_sample.csv"
         ('{"answer": 42}', "done", "keyword"),
         ('{"path": "a.py"}', "none", "no claim"),
         ("The tests pass in CI? I don't know whether the build passes.", "blocked", "could not"),
+        ("Created `a.ics` with three events.", "done", "completion"),
+        ("Configured and verified:\n\n- nginx on port 80", "done", "completion"),
+        ("## Summary\n\nRemoved the retry.", "done", "completion"),
+        ("SQLite 3.50 compiled with gcov in /app.", "done", "completion"),
+        ("Proceed with the booking.", "none", "no claim"),
+        ("Updated?", "none", "no claim"),
+        ("Updated the parser. I could not run the tests here.", "done", "completion"),
+        ("Fixed the import. The full suite timed out.", "done", "completion"),
+        ("Fixed the lookup. I could not deploy it to production.", "partial", "completion, but open"),
+        ("Added the flag. No failures remain.", "done", "completion"),
+        ("Fixed the lookup. Remaining work: the export.", "partial", "completion, but open"),
+        ("Updated the config. The PDFs did **not** compile.", "partial", "completion, but open"),
+        ("Deployed 2.4. You will need to rotate the key.", "partial", "completion, but open"),
+        ("Stopped because the disk is full. The copy was restored.", "partial", "completion, but open"),
+        ("Removed the flag. 3 tests failed.", "partial", "completion, but open"),
+        ("No changes were needed.", "done", "completion"),
+        ("The repository already implements the requested features.", "done", "completion"),
+        ("I fixed it; 2/3 of the width is kept.", "done", "completion"),
+        ("I fixed the parser: 2/3 tests passing.", "partial", "completion, but open"),
         ("The bug is not fixed yet.", "partial", "remains"),
         ("Two records remain.", "partial", "remains"),
         ("The records are done.", "done", "completion"),
@@ -236,10 +257,55 @@ def test_the_labelled_sample_and_what_the_rules_make_of_it(capsys: pytest.Captur
             assert measured.precision >= 0.9
             assert measured.recall is not None
             assert measured.recall >= 0.9
-    held = [measured for part, measured in parts.items() if part.startswith("held_out")]
-    # The errors that intervals carry are these.
-    assert Errors(*(sum(getattr(one, name) for one in held) for name in ("tp", "fn", "tn", "fp"))) == HELD_OUT
     # The figures that the guide quotes are these.
-    guide = (Path(__file__).parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
     for part, measured in parts.items():
-        assert f"| {part} | {measured.tp} | {measured.fp} | {measured.fn} | {measured.tn} |" in guide
+        assert _quoted()[part] == (measured.tp, measured.fp, measured.fn, measured.tn)
+
+
+def _quoted() -> dict[str, tuple[int, int, int, int]]:
+    """The counts in the guide's table, by part: right and wrong claims, missed ones, right no-claims."""
+    guide = (Path(__file__).parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([a-z_ ]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", guide, re.MULTILINE)
+    return {part: (int(tp), int(fp), int(fn), int(tn)) for part, tp, fp, fn, tn in rows}
+
+
+def test_the_errors_that_intervals_carry_are_those_of_all_ends_held_out() -> None:
+    held = [counts for part, counts in _quoted().items() if part.startswith(("held_out", "third"))]
+    tp, fp, fn, tn = (sum(counts) for counts in zip(*held, strict=True))
+    assert Errors(tp, fn, tn, fp) == HELD_OUT
+
+
+def test_found_ends_are_labelled_by_kind_and_the_guide_has_what_is_made_of_them() -> None:
+    """What the texts are held against here wherever they lie; the counts of labels are held always."""
+    rows = found.rows()
+    assert len({row["digest"] for row in rows}) == len(rows)
+    kinds = Counter(row["part"].rpartition(" ")[2] for row in rows)
+    assert min(kinds["coding"], kinds["operations"]) >= 60
+    for part in {row["part"] for row in rows}:
+        labels = Counter(row["claim"] for row in rows if row["part"] == part)
+        tp, fp, fn, tn = _quoted()[part]
+        assert (labels["done"], labels["other"]) == (tp + fn, fp + tn)
+    assert f"kappa {found.kappa():.2f}" in (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
+    texts = found.folder()
+    if texts is None:
+        pytest.skip("no folder of found ends of turn")
+    for part, measured in found.held_against(texts).items():
+        assert _quoted()[part] == (measured.tp, measured.fp, measured.fn, measured.tn)
+
+
+def test_a_found_end_is_known_by_its_words_whatever_its_lines_and_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "Done. Added the flag:\n```\nflag = 1\n```\nNo tests were needed."
+    row = {"digest": found.digest(said), "claim": "done", "part": "third coding"}
+    monkeypatch.setattr(found, "rows", lambda: [row])
+    ends = [
+        {
+            "id": "a#1",
+            "messages": [{"role": "user", "content": "Add it."}, {"role": "assistant", "content": text}],
+        }
+        for text in (said.replace("flag = 1", "…").replace("the flag", "the\n  flag"), "Something else.")
+    ]
+    files.write_lines(tmp_path / "ends.jsonl", ends)
+    (measured,) = found.held_against(tmp_path).values()
+    assert (measured.tp, measured.fn, measured.fp, measured.tn) == (1, 0, 0, 0)
