@@ -1,7 +1,7 @@
 """What the statistics do in the long run: type I errors and coverage, by simulation.
 
-``python -m tests.stats.simulations [RUNS]`` prints the tables of docs/statistics.md (``make simulations``);
-the tests run a few hundred of the same.
+``python -m tests.stats.simulations [RUNS] [claims]`` prints the tables of docs/statistics.md (``make
+simulations``), or that of the reader of claims alone; the tests run a few hundred of the same.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from evalkit.stats.intervals import cluster_interval
 from evalkit.stats.summary import summarize
 from evalkit.stats.tally import make_tally
 from evalkit.stats.versus import versus
+from evalkit.transcripts.corrected import Errors, corrected
 from tests.made_runs import grid
 
 #: The strategies of the made runs.
@@ -112,8 +113,50 @@ def report_errors(runs: int, scenarios: int, contenders: int) -> float:
     return wrong / runs
 
 
+#: Labelled turns that claim and that do not, and turns of which the share is wanted.
+SAMPLES = ((71, 257, 100), (71, 257, 1000), (30, 100, 100))
+#: How many of the claims a reader finds, and of the others leaves alone.
+READERS = ((0.94, 0.99), (0.65, 0.99), (0.9, 0.9))
+
+
+def corrected_coverage(
+    runs: int, share: float, reader: tuple[float, float], sample: tuple[int, int, int]
+) -> float:
+    """How often the 90 % interval of a corrected share holds it; reader and turns are drawn each time."""
+    (finds, spares), (claims, others, turns) = reader, sample
+    draw = random.Random(f"{share} {reader} {sample}")
+
+    def among(number: int, chance: float) -> int:
+        return sum(draw.random() < chance for _ in range(number))
+
+    covered = 0
+    for _ in range(runs):
+        found, spared = among(claims, finds), among(others, spares)
+        claiming = among(turns, share)
+        read = among(claiming, finds) + among(turns - claiming, 1 - spares)
+        said = corrected(read, turns, Errors(found, claims - found, spared, others - spared))
+        covered += said is not None and said.low <= share <= said.high
+    return covered / runs
+
+
+def claim_tables(runs: int) -> Iterator[str]:
+    """The coverage of shares that rest on the reader of claims."""
+    yield f"coverage of the 90 % interval of a share of claims, {runs:,} simulations each"
+    yield ""
+    shares = (0.05, 0.2, 0.5, 0.8, 0.95)
+    yield "| labelled | turns | finds, spares | " + " | ".join(map(str, shares)) + " |"
+    yield "| --- | --- | --- |" + " --- |" * len(shares)
+    for claims, others, turns in SAMPLES:
+        for reader in READERS:
+            found = (corrected_coverage(runs, share, reader, (claims, others, turns)) for share in shares)
+            cells = " | ".join(f"{100 * cell:.1f} %" for cell in found)
+            yield f"| {claims} + {others} | {turns:,} | {reader[0]}, {reader[1]} | {cells} |"
+    yield ""
+
+
 def tables(runs: int) -> Iterator[str]:
     """The tables of docs/statistics.md."""
+    yield from claim_tables(runs)
     yield f"differences found where there are none, of {runs:,} simulations each (at 5 %)"
     yield ""
     yield "| scenarios | contenders | seeds A | seeds B | compare | gate |"
@@ -145,7 +188,8 @@ def tables(runs: int) -> Iterator[str]:
 
 def main(out: Callable[[str], object] = print) -> None:
     """Print the tables."""
-    for line in tables(int(sys.argv[1]) if len(sys.argv) > 1 else 2000):
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    for line in (claim_tables if "claims" in sys.argv[2:] else tables)(runs):
         out(line)
 
 

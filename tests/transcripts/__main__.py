@@ -31,6 +31,7 @@ from evalkit.transcripts.to_scenario import skeleton
 from tests.bench.transcripts import record
 from tests.transcripts import files, foreign
 from tests.transcripts import found as found_claims
+from tests.transcripts.test_exactness import SEEDS, over_pairs
 from tests.transcripts.test_foreign import CASES as FOREIGN
 from tests.transcripts.test_formats import CASES as OLDER
 from tests.transcripts.test_formats import shape
@@ -42,6 +43,7 @@ def main() -> None:
     """Print all tables."""
     with tempfile.TemporaryDirectory() as folder:
         _written(Path(folder))
+        _pairs()
         base = os.environ.get("EVALKIT_SHARED")
         real = Path(base) / "real" if base else None
         if real is not None and real.is_dir():
@@ -93,6 +95,15 @@ def _written(folder: Path) -> None:
     for format, count in sorted(counts.items()):
         _line(format, *(count[name] for name in heads))
     _line("all", *(sum(count[name] for count in counts.values()) for name in heads))
+
+
+def _pairs() -> None:
+    """What recordings of one strategy say of another, on scripted populations."""
+    heads = ("goes on", "90 % interval covers", "end is known", "how often done")
+    _head("Predicted from recordings, by ordered pair", "from", "to", "runs", *heads)
+    for (one, other), pair in over_pairs(SEEDS).items():
+        covered = "certain" if pair.covered is None else f"{100 * pair.covered:.0f} %"
+        _line(one, other, pair.runs, pair.goes_on, covered, pair.exact, pair.end)
 
 
 def _real(real: Path) -> None:

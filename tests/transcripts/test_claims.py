@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import random
 import re
 from collections import Counter
 from pathlib import Path
@@ -26,6 +25,7 @@ from evalkit.transcripts.measure import (
 from evalkit.transcripts.problem import Problem
 from evalkit.transcripts.read import read_paths
 from evalkit.transcripts.recording import Recording
+from tests.stats.simulations import READERS, SAMPLES, corrected_coverage
 from tests.transcripts import files, found
 from tests.transcripts.shared import trajectories
 
@@ -139,21 +139,14 @@ def test_looking_for_words_first_changes_no_reading(monkeypatch: pytest.MonkeyPa
     assert [rules.read_claim.__wrapped__(text) for text in texts] == quick
 
 
-def test_an_interval_of_claims_covers_what_it_should() -> None:
-    """90 % intervals of 400 draws, for a share and a reader that are known: between 87 and 95 % cover it."""
-    drawn = random.Random(7)
-    for share, finds, spares in ((0.3, 0.9, 0.95), (0.7, 0.95, 0.98), (0.1, 0.85, 0.9)):
-        covered = 0
-        for _ in range(400):
-            tp = sum(drawn.random() < finds for _ in range(60))
-            tn = sum(drawn.random() < spares for _ in range(150))
-            claims = sum(drawn.random() < share for _ in range(200))
-            read = sum(drawn.random() < finds for _ in range(claims))
-            read += sum(drawn.random() >= spares for _ in range(200 - claims))
-            found = corrected(read, 200, Errors(tp, 60 - tp, tn, 150 - tn))
-            assert found is not None
-            covered += found.low <= share <= found.high
-        assert 0.87 <= covered / 400 <= 0.95
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_an_interval_of_claims_covers_what_it_should(share: float, reader: tuple[float, float]) -> None:
+    """90 % intervals for a share and a reader that are known (`make simulations` has the whole table)."""
+    assert 0.86 <= corrected_coverage(400, share, reader, SAMPLES[0]) <= 0.95
+
+
+def test_without_turns_or_with_a_reader_that_is_chance_nothing_is_said_of_claims() -> None:
     assert corrected(3, 0) is None
     assert corrected(3, 10, Errors(1, 9, 1, 9)) is None
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,6 +18,7 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
+from evalkit.stats.intervals import wilson
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
@@ -23,6 +26,8 @@ from evalkit.transcripts.judge import BEYOND, Stop, judge
 from evalkit.transcripts.recording import Conversation, Recording
 from evalkit.transcripts.replay import Replay
 
+#: Runs of each population: 200 in all.
+SEEDS = 40
 #: Strategies that agree no channel of their own, so that the model says the same to each.
 STRATEGIES = {
     "silence": PRESETS["silence"].strategy,
@@ -56,8 +61,33 @@ def recorded(scenario: Scenario, strategy: Strategy, seed: int) -> tuple[Episode
     return episode, conversation.recording("r", "r", "scripted", (ending, episode.native))
 
 
-def pairs(seeds: int) -> Iterator[tuple[str, str, Stop, Episode]]:
-    """What recordings of each strategy say of each other one, and what that one does."""
+class Predicted(NamedTuple):
+    """What a recording of one strategy says of another, and what that one does when it runs."""
+
+    one: str
+    other: str
+    stop: Stop
+    recorded: int
+    episode: Episode
+
+    @property
+    def exact(self) -> bool:
+        """Whether the end is known: elsewhere what would have come is not in the recording."""
+        return not self.stop.parted and self.stop.ending != BEYOND
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is said to go on past the recorded end."""
+        return self.stop.ending == BEYOND
+
+    @property
+    def went_on(self) -> bool:
+        """Whether it did."""
+        return self.episode.turns > self.recorded
+
+
+def predictions(seeds: int) -> Iterator[Predicted]:
+    """Each ordered pair on each population and seed."""
     scenarios = [
         scenario
         for scenario in load_suites(("scenarios/populations",))
@@ -67,28 +97,83 @@ def pairs(seeds: int) -> Iterator[tuple[str, str, Stop, Episode]]:
     for scenario, seed in itertools.product(scenarios, range(seeds)):
         runs = {name: recorded(scenario, strategy, seed) for name, strategy in STRATEGIES.items()}
         for one, other in itertools.permutations(STRATEGIES, 2):
-            replay = Replay(runs[one][1], lambda turn: turn.claim)
-            yield one, other, judge(replay, STRATEGIES[other]), runs[other][0]
+            recording = runs[one][1]
+            replay = Replay(recording, lambda turn: turn.claim)
+            stop = judge(replay, STRATEGIES[other])
+            yield Predicted(one, other, stop, len(recording.steps), runs[other][0])
+
+
+class Pair(NamedTuple):
+    """An ordered pair over all runs: of how many the end is known, and what is said and true."""
+
+    runs: int
+    exact: int
+    goes_on: int
+    sure: int
+    may: int
+    done: int
+    covered: float | None
+
+    @property
+    def end(self) -> str:
+        """What recordings say of how often the other strategy ends ``done``."""
+        if self.exact == self.runs:
+            return f"exact: {self.sure}"
+        return f"nothing: {self.sure} to {self.sure + self.may} ({self.done} were)"
+
+
+def over_pairs(seeds: int, samples: int = 2_000) -> dict[tuple[str, str], Pair]:
+    """All pairs; raises where a row said to be exact is not what the other strategy does."""
+    found: dict[tuple[str, str], list[Predicted]] = {}
+    for row in predictions(seeds):
+        found.setdefault((row.one, row.other), []).append(row)
+    return {pair: _pair(rows, samples) for pair, rows in found.items()}
+
+
+def _pair(rows: list[Predicted], samples: int) -> Pair:
+    for row in rows:
+        assert row.goes_on == row.went_on, row
+        if row.exact:
+            assert (row.stop.ending, row.stop.turn) == (row.episode.ending, row.episode.turns), row
+    exact = [row for row in rows if row.exact]
+    goes_on = [row.goes_on for row in rows]
+    return Pair(
+        len(rows),
+        len(exact),
+        sum(goes_on),
+        sum(row.stop.ending == "done" for row in exact),
+        len(rows) - len(exact),
+        sum(row.episode.ending == "done" for row in rows),
+        _covered(goes_on, samples) if 0 < sum(goes_on) < len(rows) else None,
+    )
+
+
+def _covered(goes_on: list[bool], samples: int, size: int = 60) -> float:
+    """How often the 90 % interval from some recordings holds how often the other strategy goes on."""
+    draw = random.Random(5)
+    truth = sum(goes_on) / len(goes_on)
+    covered = 0
+    for _ in range(samples):
+        interval = wilson(sum(draw.choices(goes_on, k=size)), size, 0.9)
+        assert interval is not None
+        covered += interval[0] <= truth <= interval[1]
+    return covered / samples
 
 
 def test_exact_rows_are_what_the_other_strategy_does(capsys: pytest.CaptureFixture[str]) -> None:
-    exact = right = bounded = 0
-    counts: dict[tuple[str, str], list[int]] = {}
-    for one, other, stop, episode in pairs(seeds=8):
-        count = counts.setdefault((one, other), [0, 0, 0])
-        done = episode.ending == "done"
-        count[1] += done
-        if stop.parted or stop.ending == BEYOND:
-            # It would have said something else, or gone on: what would have come is not in the recording.
-            bounded += 1
-            count[2] += 1
-            continue
-        exact += 1
-        right += (stop.ending, stop.turn) == (episode.ending, episode.turns)
-        count[0] += stop.ending == "done"
+    """Of every pair: exact rows are right, the count of ``done`` lies in the bounds, and where something
+    is to be estimated the interval covers as it says."""
+    pairs = over_pairs(SEEDS)
+    exact = sum(pair.exact for pair in pairs.values())
     with capsys.disabled():
-        print(f"\nexact rows: {right} of {exact} as the strategy ran; {bounded} bounded", end="")
-    assert exact > 100
-    assert right == exact
-    for (one, other), (sure, happened, may) in counts.items():
-        assert sure <= happened <= sure + may, (one, other)
+        print(f"\nexact rows: {exact} of {sum(pair.runs for pair in pairs.values())}", end="")
+    guide = " ".join((Path(__file__).parents[2] / "docs" / "judge.md").read_text(encoding="utf-8").split())
+    assert f"all {exact:,} exact rows ended as predicted" in guide
+    unknown = {pair for pair, found in pairs.items() if found.exact < found.runs}
+    assert all(f"`{one}` to `{other}`" in guide for one, other in unknown)
+    assert guide.count("` to `") == len(unknown)
+    assert len(pairs) == 12
+    for pair in pairs.values():
+        assert pair.sure <= pair.done <= pair.sure + pair.may
+        if pair.covered is not None:
+            assert 0.87 <= pair.covered <= 0.93
