@@ -22,7 +22,8 @@ class Finished(msgspec.Struct, frozen=True):
 
     ``told`` is the ending it wrote, ``problem`` what evalkit had to end it for, ``exit`` how its process
     ended (``exit:0``, ``signal:SIGKILL``), ``left`` how many of its processes were still running then.
-    ``killed``: it was running, the script killed it, and it is gone. ``leg`` is the process that it was.
+    ``killed``: it was running, the script killed it, and it is gone. ``leg`` is the process that it was,
+    ``waits``: it is still there and waits for a further line.
     """
 
     told: Any = None
@@ -33,18 +34,20 @@ class Finished(msgspec.Struct, frozen=True):
     left: int = 0
     killed: bool = False
     leg: int = 0
+    waits: bool = False
 
 
 class Further(msgspec.Struct, frozen=True):
     """How an episode goes on behind an ending or a crash.
 
     ``message`` is the user's next message, ``decisions`` are those about calls that waited. ``restart``: the
-    program is started again in the same folder and told that it resumes; else a resident process gets a
-    further line.
+    program is started again in the same folder and told that it resumes, ``after_s`` seconds from now; else
+    a resident process gets a further line.
     """
 
     message: str | None = None
     restart: bool = False
+    after_s: float = 0.0
     decisions: list[dict[str, Any]] | None = None
 
     @property

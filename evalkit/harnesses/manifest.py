@@ -88,17 +88,6 @@ class Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     node: dict[str, str] = {}
 
 
-class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Another way to run the same program; what is given stands in the place of the manifest's."""
-
-    summary: str
-    offers: Offers | None = None
-    dialect: Dialect | None = None
-    endings: tuple[Rule, ...] = ()
-    env: dict[str, str] = {}
-    caps: str = ""
-
-
 Moment: TypeAlias = Literal["ended", "between_turns", "in_tool", "in_turn"]
 
 
@@ -108,20 +97,41 @@ class Events(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``user``: the moments at which it takes the user's words: after an ending (``ended``), or while it works.
     ``crash``: it can be killed and started again in the same folder, and goes on. ``approve``: it lays gated
     calls before a person, by a ``callback`` or by ``returns``, with ``waiting`` where an ending would stand;
-    ``decide``: it takes the decisions about a turn each by itself, or only ``all`` together. ``compact``: it
-    compacts its conversation, by ``usage:N``, ``length:N``, ``error`` or ``endpoint``.
+    ``decide``: it takes the decisions about a turn each by itself, or only ``all`` together; ``change``: it
+    can run a call with other arguments than the model's. ``compact``: it compacts its conversation, by
+    ``usage:N``, ``length:N``, ``error`` or ``endpoint``.
     """
 
     user: tuple[Moment, ...] = ()
     crash: bool = False
     approve: Literal["callback", "returns"] | None = None
     decide: Literal["each", "all"] = "each"
+    change: bool = True
     compact: str | None = None
 
     @property
     def compacts_by(self) -> Means | None:
         """By what it comes to compact its conversation."""
         return None if self.compact is None else means(self.compact)
+
+
+class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Another way to use the same environment; what is given stands in the place of the manifest's.
+
+    ``run`` may name another program, ``events`` say what may happen to it. Its ``side`` requests and
+    ``endings`` come before the manifest's.
+    """
+
+    summary: str
+    run: tuple[str, ...] = ()
+    offers: Offers | None = None
+    dialect: Dialect | None = None
+    streamed: bool | None = None
+    events: Events | None = None
+    side: tuple[Side, ...] = ()
+    endings: tuple[Rule, ...] = ()
+    caps: str = ""
+    env: dict[str, str] = {}
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -200,6 +210,21 @@ class Harness(msgspec.Struct, frozen=True):
         return self._own.offers or self.manifest.offers
 
     @property
+    def run(self) -> tuple[str, ...]:
+        """The command that runs it."""
+        return self._own.run or self.manifest.run
+
+    @property
+    def events(self) -> Events:
+        """What may happen to this variant from outside."""
+        return self._own.events or self.manifest.events
+
+    @property
+    def side(self) -> tuple[Side, ...]:
+        """The requests of its own that are not the task's; the variant's rules come first."""
+        return self._own.side + self.manifest.side
+
+    @property
     def dialect(self) -> Dialect:
         """The API that it speaks: declared, or heard."""
         return self.declared or (self.heard or Heard()).dialect
@@ -212,7 +237,8 @@ class Harness(msgspec.Struct, frozen=True):
     @property
     def streamed(self) -> bool:
         """Whether it asks for streams: declared, or heard."""
-        return self.manifest.streamed or (self.heard is not None and self.heard.streamed)
+        own = self.manifest.streamed if self._own.streamed is None else self._own.streamed
+        return own or (self.heard is not None and self.heard.streamed)
 
     @property
     def resident(self) -> bool:
@@ -239,7 +265,7 @@ class Harness(msgspec.Struct, frozen=True):
     def fingerprint(self) -> str:
         """A digest of its folder's files, so that a change is noticed."""
         seen = hashlib.blake2b(f"{self.variant}\n{self.manifest}".encode(), digest_size=8)
-        names = [Path(part) for part in self.manifest.run if (self.folder / part).is_file()]
+        names = [Path(part) for part in self.run if (self.folder / part).is_file()]
         for name in names:
             seen.update((self.folder / name).read_bytes())
         return seen.hexdigest()
@@ -267,11 +293,10 @@ def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
         _check_service(manifest, place)
     elif not manifest.run:
         raise ManifestError(f"{place}: run: is empty; expected a command, as ['{{python}}', 'agent.py']")
-    if manifest.events.compact is not None:
-        try:
-            means(manifest.events.compact)
-        except ValueError as error:
-            raise ManifestError(f"{place}: events.compact: {error}") from None
+    _check_compact(manifest.events, f"{place}: events")
+    for name, variant in manifest.variants.items():
+        if variant.events is not None:
+            _check_compact(variant.events, f"{place}: variants.{name}.events")
     if manifest.time_limit_s <= 0:
         raise ManifestError(f"{place}: time_limit_s: must be above 0, got {manifest.time_limit_s:g}")
     for name in (manifest.name, *manifest.variants):
@@ -284,6 +309,15 @@ def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
         if not version[:1].isdigit():
             raise ManifestError(f"{place}: setup.node: {package} {version!r} is no exact version")
     return manifest
+
+
+def _check_compact(events: Events, place: str) -> None:
+    if events.compact is None:
+        return
+    try:
+        means(events.compact)
+    except ValueError as error:
+        raise ManifestError(f"{place}.compact: {error}") from None
 
 
 def _check_service(manifest: Manifest, place: str) -> None:
@@ -300,5 +334,6 @@ def _check_service(manifest: Manifest, place: str) -> None:
     for field in ("run", "resident"):
         if getattr(manifest, field):
             raise ManifestError(f"{place}: {field}: a service runs already; leave it out")
-    if manifest.events.crash:
+    own = [variant.events for variant in manifest.variants.values() if variant.events is not None]
+    if any(events.crash for events in (manifest.events, *own)):
         raise ManifestError(f"{place}: events.crash: a service that runs already cannot be killed")

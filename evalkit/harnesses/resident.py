@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.harnesses.command import Deadline, Over, died, parse_ending
+from evalkit.harnesses.command import Deadline, Over, Stopped, died, parse_ending
 from evalkit.harnesses.endings import Finished, Then, is_over
 from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
@@ -41,6 +41,8 @@ class ResidentRunner:
             finished = self._line_by_line(job, over)
             while (further := then(finished)) is not None:
                 if further.restart or self._group is None:
+                    if self._stopped.wait(further.after_s):
+                        raise Stopped
                     self._end()
                     line = {**job, "resume": True, **further.variables}
                 else:
@@ -82,7 +84,7 @@ class ResidentRunner:
             left = self._end()
             code = group.exit if finished.exit == "running" else finished.exit
             return died(finished, group, code, group.output.text(printed), left)
-        return msgspec.structs.replace(finished, leg=group.process.pid)
+        return msgspec.structs.replace(finished, leg=group.process.pid, waits=group.running)
 
     def _job(self, group: Group, job: Mapping[str, Any], deadline: Deadline, printed: int) -> Finished:
         stdin = group.process.stdin

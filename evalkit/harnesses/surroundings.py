@@ -74,7 +74,7 @@ class Surroundings:
 
     def command(self) -> list[str]:
         """The command with its placeholders and the folder's files filled in."""
-        run = self.harness.manifest.run
+        run = self.harness.run
         if run[0] == "{typescript}":
             return [*self._typescript(), *map(self._filled, run[1:])]
         return [self._filled(part) for part in run]

@@ -67,12 +67,12 @@ def contract_of(harness: Harness) -> Contract:
         harness.offers.offered,
         harness.offers.own_tools,
         names_of(harness),
-        harness.manifest.side,
+        harness.side,
         harness.rules,
         harness.dialect,
         harness.manifest.model,
         harness.variant,
-        harness.manifest.events,
+        harness.events,
     )
 
 
@@ -96,12 +96,12 @@ def runner_of(
 
 def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     """Why a scenario cannot be played with a harness; None where it can."""
-    lacking = lacks(scenario, harness.manifest.events)
+    lacking = lacks(scenario, harness.events)
     if lacking:
         return f"the harness has no notion of: {', '.join(lacking)}"
-    if _killed_waiting(scenario) and harness.manifest.events.approve == "returns" and not harness.resident:
+    if _killed_waiting(scenario) and harness.events.approve == "returns" and not harness.resident:
         return "it has ended while it waits for a person: there is nothing to kill"
-    by = harness.manifest.events.compacts_by
+    by = harness.events.compacts_by
     if by is not None and by.kind == "length":
         longest = _messages_by_then(scenario, harness)
         if longest is not None and longest < by.number:
@@ -144,6 +144,8 @@ def lacks(scenario: Scenario, notions: Events) -> list[str]:
             lacking["compact"] = None
         elif isinstance(move, ApproveMove) and notions.approve is None:
             lacking["approve"] = None
+        elif isinstance(move, ApproveMove) and move.spec.change and not notions.change:
+            lacking["approve (change)"] = None
         elif isinstance(move, ApproveMove) and move.spec.when == "after_restart" and not notions.crash:
             lacking["approve (after a restart)"] = None
     return list(lacking)
@@ -236,12 +238,15 @@ class Trial:
             self._missed += 1
         self._leg = 0
         if wire.kill_at is not None:
-            # It is dead, by the script's hand or, a moment before, by its own.
-            self._landed += finished.killed
-            self._missed += not finished.killed
+            # It is dead, by the script's hand or, a moment before, by its own; or it has said something and
+            # is killed as it waits for a line.
+            left = wire.kill_at - time.monotonic()
+            lands = finished.killed or (finished.waits and left > 0)
+            self._landed += lands
+            self._missed += not lands
             wire.died()
             self._leg = finished.leg
-            return Further(restart=True) if finished.killed else None
+            return Further(restart=True, after_s=max(left, 0.0)) if lands else None
         if wire.failure is not None or finished.never or finished.problem:
             return None
         if isinstance(finished.told, dict) and isinstance(finished.told.get("waiting"), list):

@@ -256,6 +256,22 @@ class TestKilledWhileItWaits:
         reason = why_not_expressible(text, harness)
         assert reason == "it has ended while it waits for a person: there is nothing to kill"
 
+    def test_what_waits_for_a_line_is_killed_as_it_waits(self, tmp_path: Path) -> None:
+        """An answer is delivered, and before the kill comes it has said what it waits for."""
+        moves = MOORINGS.replace("  - {work", "  - crash: {at: reply, wait_ms: 300}\n  - {work")
+        moves = moves.replace("APPROVE", ONE_OF_EACH)
+        text = SAVES.replace("DECIDED", DECIDED["returns"])
+        events = {**EVENTS["returns"], "crash": True}
+        episode = play(tmp_path, text, moves, resident=True, events=events)
+        assert (episode.outcome, episode.correct, episode.not_exercised) == ("done/complete", True, False)
+
+
+def test_who_cannot_change_a_call_is_not_asked_to(tmp_path: Path) -> None:
+    text = scenario(MOORINGS.replace("APPROVE", "{change: {boat-elm: boat-ash}}"))
+    events = {**EVENTS["returns"], "change": False}
+    reason = why_not_expressible(text, made(tmp_path, NEVER_ASKS, events=events))
+    assert reason == "the harness has no notion of: approve (change)"
+
 
 AGAIN = """
 scenario: another-boat

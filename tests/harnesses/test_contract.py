@@ -14,7 +14,13 @@ from evalkit.harnesses.find import SHIPPED, find_harness, shipped
 from evalkit.harnesses.manifest import Harness, ManifestError, Rule, parse_manifest, read_manifest
 from evalkit.harnesses.names import names_of
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.foreign import Contract, run_foreign, server_for_harnesses, why_not_expressible
+from evalkit.scoring.foreign import (
+    Contract,
+    contract_of,
+    run_foreign,
+    server_for_harnesses,
+    why_not_expressible,
+)
 from tests.harnesses.episodes import LOOP, played, program, scenario
 
 BASE = {"name": "x", "summary": "", "run": ["{python}", "agent.py"]}
@@ -55,6 +61,10 @@ def test_a_variant_stands_in_the_place_of_the_manifests() -> None:
                 "offers": {"output": True},
                 "env": {"B": "2"},
                 "endings": [{"native": "x", "ending": "limit", "why": "w"}],
+                "run": ["{python}", "other.py"],
+                "streamed": True,
+                "events": {"crash": True},
+                "side": [{"name": "summary", "contains": "c", "kind": "compact"}],
             }
         },
     )
@@ -63,6 +73,20 @@ def test_a_variant_stands_in_the_place_of_the_manifests() -> None:
     assert (base.offers.offered.keyword, variant.offers.offered.keyword) == ("TERMINATE", None)
     assert [rule.native for rule in variant.rules] == ["x", "*"]
     assert variant.env == {"A": "1", "B": "2"}
+    assert (base.run[-1], variant.run) == ("agent.py", ("{python}", "other.py"))
+    assert (base.streamed, variant.streamed) == (False, True)
+    assert (contract_of(base).events.crash, contract_of(variant).events.crash) == (False, True)
+    assert [len(contract_of(each).sides) for each in (base, variant)] == [0, 1]
+
+
+def test_another_program_of_a_variant_is_run_and_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text(LOOP)
+    base = program(tmp_path, "", variants={"v": {"summary": "", "run": ["{python}", "other.py"]}})
+    variant = Harness(base.manifest, base.folder, "v")
+    assert played(variant)[0].turns == 3
+    before = variant.fingerprint
+    (tmp_path / "other.py").write_text(LOOP + "\n")
+    assert variant.fingerprint != before
 
 
 RULES = (
@@ -169,6 +193,8 @@ def test_every_shipped_program_is_short_and_every_ending_has_its_reason() -> Non
         assert all(rule.why for rule in found.rules), name
         for file in found.folder.glob("agent.*"):
             assert len(file.read_text().splitlines()) <= 90, file
+        for file in found.folder.glob("life.*"):
+            assert len(file.read_text().splitlines()) <= 130, file
 
 
 def test_a_module_function_runs_in_a_process_of_its_own(

@@ -1,0 +1,127 @@
+"""OpenAI's Agents SDK with a session in a file: it is resumed, steered, asked for approval, compacted."""
+
+import asyncio
+import json
+import pathlib
+
+from agents import (
+    Agent,
+    OpenAIResponsesCompactionSession,
+    Runner,
+    RunState,
+    SQLiteSession,
+    UserError,
+    function_tool,
+    set_tracing_disabled,
+)
+from evalkit_harness import serve
+
+set_tracing_disabled(True)
+#: The run as the SDK writes it, while it works and while it waits for a person.
+KEPT = pathlib.Path("run.json")
+
+
+def agent_of(job):
+    def tool(function):
+        changes = not function.__name__.startswith(("list_", "read_"))
+        asks = changes and job.variant == "approval"
+        return function_tool(function, strict_mode=False, needs_approval=asks)
+
+    return Agent(name="worker", model=job.model, tools=[tool(function) for function in job.functions()])
+
+
+async def streamed(job, agent, given, session):
+    """One run; words that come meanwhile stop it after the turn, and go into what follows."""
+    while True:
+        run, words = Runner.run_streamed(agent, given, session=session, max_turns=40), []
+
+        async def listen(run=run, words=words):
+            while True:
+                if heard := await asyncio.to_thread(job.messages):
+                    words += heard
+                    run.cancel(mode="after_turn")
+                await asyncio.sleep(0.02)
+
+        listening = asyncio.create_task(listen())
+        try:
+            async for event in run.stream_events():
+                if job.variant == "approval" and event.type == "run_item_stream_event":
+                    KEPT.write_text(run.to_state().to_string())
+                if job.variant == "compaction" and event.type == "run_item_stream_event":
+                    # By itself the session compacts only behind an answer without calls.
+                    run.cancel(mode="after_turn")
+        finally:
+            listening.cancel()
+        words += await asyncio.to_thread(job.messages)
+        if not words and job.variant == "compaction" and run.final_output is None:
+            await session.run_compaction()
+            given = []
+            continue
+        if not words:
+            return run
+        given = run.to_state()
+        try:
+            given.add_input("\n".join(words))
+        except UserError:
+            # It had come to its end.
+            given = "\n".join(words)
+
+
+async def decided(job, agent, run, session):
+    """The run goes on with each decision, in the person's order."""
+    while run.interruptions:
+        state = run.to_state()
+        KEPT.write_text(state.to_string())
+        calls = [
+            {"id": item.raw_item.call_id, "tool": item.name, "arguments": arguments(item)}
+            for item in run.interruptions
+        ]
+        decisions = await asyncio.to_thread(job.wait, calls)
+        if not decisions:
+            return None
+        for decision in decisions:
+            for item in state.get_interruptions():
+                if item.raw_item.call_id != decision["id"]:
+                    continue
+                if decision["decision"] == "allow":
+                    state.approve(item)
+                else:
+                    # The SDK has no way to approve a call with other arguments.
+                    state.reject(item, rejection_message=decision["reason"] or "refused")
+                run = await streamed(job, agent, state, session)
+                state = run.to_state()
+                KEPT.write_text(state.to_string())
+    KEPT.unlink(missing_ok=True)
+    return run
+
+
+def arguments(item):
+    return json.loads(item.arguments or "{}")
+
+
+async def work(job):
+    agent = agent_of(job)
+    session = SQLiteSession("task", "session.sqlite")
+    if job.variant == "compaction":
+        session = OpenAIResponsesCompactionSession(
+            "task",
+            session,
+            model=job.model,
+            compaction_mode="input",
+            should_trigger_compaction=lambda seen: len(seen["compaction_candidate_items"]) >= 6,
+        )
+    given = [] if job.resumes and await session.get_items() else job.prompt
+    if job.resumes and KEPT.exists():
+        given = await RunState.from_string(agent, KEPT.read_text())
+    while True:
+        run = await decided(job, agent, await streamed(job, agent, given, session), session)
+        if run is None:
+            return {"waiting": []}
+        given = await asyncio.to_thread(job.next_message, "final_output")
+        if given is None:
+            return "final_output"
+
+
+# The SDK keeps its connections from one run to the next, and they belong to a loop.
+with asyncio.Runner() as runner:
+    serve(lambda job: runner.run(work(job)))

@@ -1,0 +1,94 @@
+"""pydantic-ai with its messages in a file: it goes on from them, takes words, defers calls, compacts."""
+
+import asyncio
+import pathlib
+
+from evalkit_harness import serve
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai.capabilities import ProcessHistory
+from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ModelResponse
+from pydantic_ai.models.anthropic import AnthropicModel
+
+KEPT = pathlib.Path("messages.json")
+ASK = "Summarise what was done and what is open. Text only."
+
+
+def agent_of(job):
+    async def shorter(messages):
+        said = [message for message in messages if isinstance(message, ModelResponse)]
+        if not said or said[-1].usage.input_tokens < 50_000:
+            return messages
+        summary = await Agent(AnthropicModel(job.model)).run(ASK, message_history=messages)
+        words = f"What was before: {summary.output}"
+        return [ModelRequest.user_text_prompt(words), *messages[-2:]]
+
+    agent = Agent(
+        AnthropicModel(job.model),
+        output_type=[str, DeferredToolRequests],
+        retries=5,
+        capabilities=[ProcessHistory(shorter)] if job.variant == "compaction" else [],
+    )
+    for function in job.functions():
+        changes = not function.__name__.startswith(("list_", "read_"))
+        agent.tool_plain(requires_approval=changes and job.variant == "approval")(function)
+    return agent
+
+
+async def one_run(job, agent, prompt, history, decided=None):
+    """One run, kept at each of its nodes; words that come meanwhile go into it."""
+    async with agent.iter(prompt, message_history=history, deferred_tool_results=decided) as run:
+
+        async def listen():
+            while True:
+                for words in await asyncio.to_thread(job.messages):
+                    run.enqueue(words)
+                await asyncio.sleep(0.02)
+
+        listening = asyncio.create_task(listen())
+        try:
+            async for node in run:
+                # A node is told before it runs: what it brings is not among the messages yet.
+                request = getattr(node, "request", None)
+                keep([*run.all_messages(), *([request] if request else [])])
+        finally:
+            listening.cancel()
+    return run.result
+
+
+def keep(messages):
+    KEPT.write_bytes(ModelMessagesTypeAdapter.dump_json(messages))
+
+
+def decision(told):
+    if told["decision"] == "refuse":
+        return ToolDenied(told["reason"])
+    return ToolApproved(override_args=told["arguments"]) if told["decision"] == "change" else True
+
+
+async def work(job):
+    agent, prompt, history = agent_of(job), job.prompt, None
+    if job.resumes and KEPT.exists():
+        prompt, history = None, ModelMessagesTypeAdapter.validate_json(KEPT.read_bytes())
+    decided = None
+    while True:
+        result = await one_run(job, agent, prompt, history, decided)
+        history, decided = result.all_messages(), None
+        keep(history)
+        if isinstance(result.output, DeferredToolRequests):
+            calls = [
+                {"id": call.tool_call_id, "tool": call.tool_name, "arguments": call.args_as_dict()}
+                for call in result.output.approvals
+            ]
+            decisions = await asyncio.to_thread(job.wait, calls)
+            if not decisions:
+                return {"waiting": calls}
+            decided = DeferredToolResults(approvals={told["id"]: decision(told) for told in decisions})
+            prompt = None
+            continue
+        prompt = await asyncio.to_thread(job.next_message, result.response.finish_reason or "none")
+        if prompt is None:
+            return result.response.finish_reason or "none"
+
+
+with asyncio.Runner() as runner:
+    serve(lambda job: runner.run(work(job)))
