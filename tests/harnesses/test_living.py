@@ -25,7 +25,11 @@ from evalkit.scoring.foreign import (
 
 pytestmark = pytest.mark.harness
 
-FRAMEWORKS = ("openai-agents", "pydantic-ai")
+FRAMEWORKS = ("openai-agents", "pydantic-ai", "langgraph", "vercel-ai", "google-adk", "claude-agent-sdk")
+#: What takes words only behind an ending.
+DEAF = ("google-adk",)
+#: What does not ask again when it was killed as a person was asked: it closes the calls and goes on.
+FORGETS = ("claude-agent-sdk",)
 WORDS = ("a-message-after-the-ending", "words-during-a-turn")
 KILLS = ("killed-before-a-call", "killed-at-a-request")
 APPROVALS = ("one-allowed-and-one-refused", "killed-as-it-waits")
@@ -60,7 +64,9 @@ def lived(server: Any, name: str, *scenarios: str) -> dict[str, Episode]:
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_words_are_heard_and_a_killed_run_goes_on(server: Any, name: str) -> None:
-    for scenario, episode in lived(server, f"{name}:session", *WORDS, *KILLS).items():
+    variant = "langgraph" if name == "langgraph" else f"{name}:session"
+    words = WORDS[:1] if name in DEAF else WORDS
+    for scenario, episode in lived(server, variant, *words, *KILLS).items():
         assert (episode.outcome, episode.correct) == ("done/complete", True), (scenario, episode)
         assert (episode.not_exercised, episode.undelivered_words) == (False, 0), (scenario, episode)
 
@@ -68,7 +74,8 @@ def test_words_are_heard_and_a_killed_run_goes_on(server: Any, name: str) -> Non
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_each_decision_is_for_its_own_call_also_after_a_kill(server: Any, name: str) -> None:
     for scenario, episode in lived(server, f"{name}:approval", *APPROVALS).items():
-        assert (episode.outcome, episode.correct) == ("done/complete", True), (scenario, episode)
+        forgets = name in FORGETS and scenario == "killed-as-it-waits"
+        assert episode.outcome == ("done/spoiled" if forgets else "done/complete"), (scenario, episode)
         counts = (episode.not_exercised, episode.unapproved_calls, episode.unasked_calls)
         assert counts == (False, 0, 0), (scenario, episode)
 
