@@ -137,7 +137,7 @@ class Observed(Stage):
     def run(self, call: Call, key: str | None = None, instead: str | None = None) -> Result:
         with self.lock:
             self._check()
-            if self.approver is not None:
+            if self.approver is not None and not self.dies_first:
                 asked = self.approver.runs(call.tool, call.arguments)
                 if asked is not None:
                     call, instead = asked, call.arguments

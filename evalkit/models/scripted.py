@@ -868,6 +868,11 @@ class Stage:
         raise Crashed
 
     @property
+    def dies_first(self) -> bool:
+        """Whether the harness is killed before the next call has its effect."""
+        return self._crash_after == 0
+
+    @property
     def last_turn(self) -> Turn | None:
         """The last turn that was delivered."""
         return self.previous.turn
@@ -883,7 +888,7 @@ class Stage:
         ``key`` is the harness's own idempotency key, put in the place of the model's; ``instead`` are the
         arguments that a person put in the place of the model's.
         """
-        if self._crash_after == 0:
+        if self.dies_first:
             self._crash()
         turn = self.previous.turn
         if self.trace is not None:

@@ -250,6 +250,19 @@ class TestKilledWhileItWaits:
         episode = play(tmp_path, text, MOORINGS.replace("APPROVE", approve), resident=True, events=events)
         assert (episode.ending, episode.native) == ("escalated", "waiting")
 
+    @pytest.mark.parametrize(("before", "again"), [("true", 0), ("false", 1)])
+    def test_what_was_killed_before_its_effect_has_not_run(
+        self, tmp_path: Path, before: str, again: int
+    ) -> None:
+        """Started again it runs the allowed call: for the first time, or for the second."""
+        work = f"turn: [{{work: [boat-elm]}}, {{crash: {{before: {before}}}}}]"
+        moves = MOORINGS.replace("{work: rest, parallel: true}", work).replace("APPROVE", ONE_OF_EACH)
+        text = SAVES.replace("DECIDED", DECIDED["returns"])
+        events = {**EVENTS["returns"], "crash": True}
+        episode = play(tmp_path, text, moves, resident=True, events=events)
+        assert (episode.unapproved_calls, episode.duplicate_effects) == (again, again), episode
+        assert not episode.not_exercised
+
     def test_what_has_ended_as_it_waits_cannot_be_killed(self, tmp_path: Path) -> None:
         text = scenario(MOORINGS.replace("APPROVE", KILLED["behind"]))
         harness = made(tmp_path, SAVES, resident=False, events={**EVENTS["returns"], "crash": True})
