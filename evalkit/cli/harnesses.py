@@ -11,7 +11,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.harnesses.environment import SetupError, cache_folder, is_ready, needs_setup, set_up
-from evalkit.harnesses.find import BEHAVIOURS, EVENTS, SCENES, find_harness, shipped
+from evalkit.harnesses.find import BEHAVIOURS, EVENTS, GUARANTEES, SCENES, find_harness, shipped
 from evalkit.harnesses.manifest import Harness
 from evalkit.runs.engine import MOST_WORKERS
 
@@ -128,12 +128,12 @@ def _events(name: str, scenarios: list[Scenario]) -> Iterator[bool]:
 @click.argument("scenario")
 @click.option("--seed", default=0, show_default=True)
 def run(name: str, scenario: str, seed: int) -> None:
-    """Run one SCENARIO, of the league, of a card or any other, with NAME and show it turn by turn."""
+    """Run one SCENARIO, a shipped scene or any other, with NAME and show it turn by turn."""
     from evalkit.scenarios.loader import load_file
     from evalkit.scenarios.suites import load_suites
 
     with one_line_errors():
-        shown = [*load_file(BEHAVIOURS), *load_file(SCENES)]
+        shown = (known for file in (BEHAVIOURS, SCENES, EVENTS, GUARANTEES) for known in load_file(file))
         found = [known for known in shown if known.name == scenario]
         found = found or load_suites((scenario,))
         if len(found) != 1:
@@ -234,3 +234,30 @@ def league(names: tuple[str, ...], library: bool, workers: int | None, out: Path
         for note in make_league(names or tuple(shipped()), library, workers, out):
             click.echo(note)
     click.echo(f"league: {out / 'README.md'}")
+
+
+@command.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MOST_WORKERS),
+    help="Episodes at a time; without it, one for each core.",
+)
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("reports/guarantees"),
+    show_default=True,
+    help="Where the runs are kept; what has not changed is not run again.",
+)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The page.")
+def guarantees(names: tuple[str, ...], workers: int | None, runs: Path, out: Path) -> None:
+    """What NAMEs gave when killed at each moment, and when a person decided: a table and what broke it.
+
+    Without NAMEs: the durable worker, and all shipped harnesses that something can happen to.
+    """
+    from evalkit.cli.guarantees import make_guarantees
+
+    with one_line_errors():
+        make_guarantees(names, workers, runs, out)
+    click.echo(f"guarantees: {out}")

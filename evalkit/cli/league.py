@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from pathlib import Path
 
-import click
 import msgspec
 
 from evalkit.cli.harnesses import pins
-from evalkit.cli.progress import progress_of
+from evalkit.cli.kept_runs import kept_run
 from evalkit.cli.setting_up import set_up_all
 from evalkit.harnesses.find import BEHAVIOURS, SHIPPED, find_harness
 from evalkit.reports.league.figures import Behaviour, League, Row, kept_league, merged, row_of
 from evalkit.reports.league.files import write_league
-from evalkit.runs.engine import default_workers
-from evalkit.runs.plan import Plan, make_plan
-from evalkit.runs.run import run_plan
-from evalkit.runs.store import FILE, Store
 from evalkit.scenarios.suites import load_suites
 from evalkit.wire.answers import TITLES
 
@@ -33,12 +27,13 @@ def make_league(names: tuple[str, ...], library: bool, workers: int | None, out:
     """
     kept = kept_league(out)
     set_up_all(names)
+    runs = out / "runs"
     rows: dict[str, Row] = {}
     families = {scenario.name: scenario.family for scenario in load_suites(())} if library else {}
     for name in names:
         harness = find_harness(name)
-        behaviours = _run((str(BEHAVIOURS),), name, workers, out / "runs" / "behaviours")
-        whole = _run((), name, workers, out / "runs" / "library") if library else None
+        behaviours = kept_run((str(BEHAVIOURS),), name, workers, runs / "behaviours", "the behaviours")
+        whole = kept_run((), name, workers, runs / "library", "the library") if library else None
         heard = behaviours.recipe.heard.get(name)
         harness = msgspec.structs.replace(harness, heard=heard) if heard is not None else harness
         row = row_of(
@@ -65,26 +60,3 @@ def _told() -> tuple[Behaviour, ...]:
         Behaviour(scenario.name, scenario.summary, **documented[scenario.name])
         for scenario in load_suites((str(BEHAVIOURS),))
     )
-
-
-def _run(suites: tuple[str, ...], name: str, workers: int | None, folder: Path) -> Store:
-    """A harness's run; one that is there is gone on with, or made anew where what it is of has changed."""
-    click.echo(f"{name} on {'the library' if not suites else 'the behaviours'}", err=True)
-    plan, store = _planned(suites, name, folder / name.replace(":", "-"))
-    with progress_of(plan.episodes(), quiet=False) as progress:
-        run_plan(plan, store, workers or default_workers(), progress)
-    return store
-
-
-def _planned(suites: tuple[str, ...], name: str, folder: Path) -> tuple[Plan, Store]:
-    scenarios = load_suites(suites)
-    places = dict.fromkeys(scenario.place for scenario in scenarios)
-    sources = {place: Path(place).read_text(encoding="utf-8") for place in places}
-    plan = make_plan(scenarios, sources, (), 1, harnesses=(name,))
-    if (folder / FILE).is_file():
-        store = Store.open(folder, write=True)
-        if store.recipe.id == plan.recipe.id:
-            return plan, store
-        store.close()
-        shutil.rmtree(folder)
-    return plan, Store.create(folder, plan.recipe)

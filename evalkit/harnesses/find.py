@@ -18,6 +18,8 @@ BEHAVIOURS = SHIPPED / "behaviours.yaml"
 SCENES = SHIPPED / "card.yaml"
 #: One small scenario for each event that a manifest can claim.
 EVENTS = SHIPPED / "events.yaml"
+#: One scenario for each class of crash and of approval.
+GUARANTEES = SHIPPED / "guarantees.yaml"
 #: How a program is run, by the ending of its name; anything else must be executable.
 _RUNS: dict[str, tuple[str, ...]] = {
     ".py": ("{python}",),

@@ -134,6 +134,14 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env: dict[str, str] = {}
 
 
+class Promise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a framework's own documentation says of a crash or of an approval, in a line, and where."""
+
+    about: Literal["crash", "approval"]
+    says: str
+    source: str
+
+
 class Heard(msgspec.Struct, frozen=True):
     """What a program whose manifest does not say it was heard to speak at its first request.
 
@@ -174,6 +182,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events: Events = Events()
     side: tuple[Side, ...] = ()
     endings: tuple[Rule, ...] = ()
+    promises: tuple[Promise, ...] = ()
     variants: dict[str, Variant] = {}
 
 

@@ -197,7 +197,20 @@ def make_plan(
     offered = tuple(dict.fromkeys(find_strategy(name).offers for name in strategies))
     reasons = {scenario.name: unplayable(medium, scenario, offered) for scenario in scenarios}
     durable = any(is_worker(name) for name in harnesses)
-    playable = [s for s in scenarios if not reasons[s.name] or (durable and not worker_cannot(s))]
+    foreign = {
+        name: _harness(name, folders.get(name, name), scenarios) for name in harnesses if not is_worker(name)
+    }
+    scripted = not medium.live and medium.replay is None
+
+    def lives(scenario: Scenario) -> bool:
+        """Whether a harness can play what the reference loop cannot."""
+        if durable and not worker_cannot(scenario):
+            return True
+        return scripted and any(
+            cell_name(scenario.name, name) not in cannot for name, (_, cannot) in foreign.items()
+        )
+
+    playable = [scenario for scenario in scenarios if not reasons[scenario.name] or lives(scenario)]
     skipped = {name: reason for name, reason in reasons.items() if reason}
     for scenario in playable:
         reason = skipped.pop(scenario.name, "")
@@ -208,7 +221,9 @@ def make_plan(
         if is_worker(name):
             prints[name], cannot = _worker(name, playable)
         else:
-            harness, cannot = _harness(name, folders.get(name, name), playable)
+            harness, all_cannot = foreign[name]
+            played = {cell_name(scenario.name, name) for scenario in playable}
+            cannot = {cell: reason for cell, reason in all_cannot.items() if cell in played}
             prints[name] = harness.fingerprint
             if harness.heard is not None:
                 heard[name] = harness.heard

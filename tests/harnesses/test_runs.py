@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from evalkit.cli import main
 from tests.harnesses.episodes import LOOP, PLAIN
+from tests.harnesses.test_whole_life import CRASH, SAVES
 
 TAGGED = """
 scenario: label-nobody-knows
@@ -56,6 +57,55 @@ def test_a_program_beside_a_strategy(folder: Path) -> None:
     assert "text: One of two is sent." in shown.output
     assert "outcome: done/reachable (exit:0) after 3 turns" in shown.output
     assert "first wrong decision: turn 3: the harness ended as done" in shown.output
+
+
+#: A program that is killed and goes on, as a folder.
+GOES_ON = """
+name = "keeper"
+summary = ""
+run = ["{python}", "agent.py"]
+dialect = "anthropic"
+resident = true
+events = {crash = true}
+"""
+
+
+@pytest.fixture
+def keeper(folder: Path) -> Path:
+    (folder / "keeper").mkdir()
+    (folder / "keeper" / "harness.toml").write_text(GOES_ON)
+    (folder / "keeper" / "agent.py").write_text(SAVES)
+    Path("crash.yaml").write_text(CRASH.replace("MOMENT", "tool, before: true"))
+    return folder
+
+
+@pytest.mark.parametrize("beside", [(), ("-s", "gate")], ids=["alone", "beside a strategy"])
+def test_a_kill_is_played_with_a_program_that_the_reference_loop_cannot(
+    keeper: Path, beside: tuple[str, ...]
+) -> None:
+    given = ("run", "crash.yaml", *beside, "--harness", "keeper", "--out", "out", "--no-charts", "--json")
+    result = evalkit(*given)
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    played = {row["harness"]: row["outcomes"] for row in summary["rows"] if row["family"] == "all"}
+    assert played["keeper"] == {"done/complete": 1}
+    left_out = ["power-cut × gate"] if beside else []
+    assert list(summary["run"]["not_expressible"]) == left_out
+
+
+def test_the_guarantees_of_a_program(keeper: Path) -> None:
+    given = ("harnesses", "guarantees", "keeper", "--workers", "2", "--runs", "runs", "--out", "page.md")
+    result = evalkit(*given)
+    assert result.exit_code == 0, result.output
+    page = Path("page.md").read_text(encoding="utf-8")
+    # It saves before it asks: a call that was answered to nobody is made again.
+    assert "| keeper | – | at least once | once | once | once | **twice** |" in page
+    assert "- keeper, after the effect: twice. `evalkit harnesses run keeper killed-after-the-effect`" in page
+    began = Path("runs/keeper").stat().st_ino
+    assert evalkit(*given).exit_code == 0
+    assert Path("runs/keeper").stat().st_ino == began
+    shown = evalkit("harnesses", "run", "keeper", "killed-after-the-effect")
+    assert "not correct: duplicate effects" in shown.output
 
 
 def test_a_request_that_breaks_a_rule_of_one_api_is_counted_and_costs_no_episode(folder: Path) -> None:
