@@ -192,6 +192,18 @@ def test_a_limit_that_is_told_is_told_from_the_harness_own() -> None:
     assert LIMITS["limit-of-tokens"] == Limits(tokens=600)
 
 
+def test_an_own_cap_as_large_as_the_limit_tells_nothing_of_the_limit() -> None:
+    at_limit, at_own = ended("limit"), ended("done", native="at its own")
+    found = lines(
+        hundred_readings=ended(),
+        limit_of_turns=ended(),
+        done_in_the_last_turn=at_limit,
+        done_at_its_own_cap=at_own,
+    )
+    assert found["caps", "turns, told"].says.startswith("not held")
+    assert found["done and a limit in one turn", "which wins"].scenes == (AT_OWN_CAP,)
+
+
 def test_a_cut_off_call_and_a_silent_end() -> None:
     found = lines(cut_in_call=ended("done"), cut_call_that_parses=ended("done", ran_cut_off=True))
     ran = found["the last turn", "a call of a cut-off turn"]
