@@ -53,7 +53,7 @@ _STOPS: dict[str, str] = {
 }
 #: What comes again and again, and the cap that it shows.
 _AGAIN: dict[str, str] = {
-    "reports-for-ever": "nudges at reports",
+    "reports-for-ever": "reports",
     "empty-for-ever": "empty turns",
     "paused-for-ever": "resends of a pause",
     "cut-for-ever": "turns that are cut off",
@@ -380,7 +380,7 @@ def _giving_up(sights: Mapping[str, Sight]) -> list[Line]:
         if sight.why:
             lines.append(Line("caps", about, sight.cannot, (name,), False))
             continue
-        times = sight.nudges if name == "reports-for-ever" else sight.answers - _FOURTH
+        times = sight.answers - _FOURTH
         says = f"{times}: {sight.told}" if sight.ended else f"none within {times}: {sight.told}"
         lines.append(Line("caps", about, says, (name,), sight.ended))
     return lines

@@ -105,6 +105,8 @@ def test_the_rules_of_a_program_stand_on_its_card(tmp_path: Path) -> None:
     assert said(seen, "caps", "tokens, told").startswith("not held: ended limit (cap) after 8 turns")
     assert said(seen, "caps", "requests answered 529").startswith("1: ended error")
     assert said(seen, "caps", "refusals") == "1: ended escalated (refused)"
+    assert said(seen, "caps", "reports") == "1: ended done (end_turn)"
+    assert said(card_of("gated-loop"), "caps", "reports") == "4: ended escalated (to a person: 3 nudges)"
     after = said(seen, "ends as done, the work open", "after")
     assert "a progress report; done is claimed too early" in after
     assert "refusal" not in after
