@@ -18,7 +18,7 @@ from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.moves import CallMove, RepeatMove, RepeatSpec
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import why_not_expressible
+from evalkit.scoring.foreign import ruled_out, why_not_expressible
 from evalkit.wire.answers import TITLES
 
 #: The scene in which the model is done in the last turn that the harness's own cap allows.
@@ -33,7 +33,8 @@ _STOPS: dict[str, str] = {
     "finish-too-early": "the finish call comes too early",
     "thinking-only": "only thinking",
     "empty-turn": "an empty turn",
-    "paused": "a pause",
+    "paused": "a pause in words",
+    "paused-in-a-server-tool": "a pause in a server tool",
     "cut-in-text": "cut off in its text",
     "cut-in-call": "cut off in a call",
     "cut-call-that-parses": "cut off behind a call that parses",
@@ -183,6 +184,9 @@ def look(scene: Scenario, harness: Harness, play: Play) -> Sight:
     if why is not None:
         return Sight(why=why)
     episode, kept = play(scene)
+    why = ruled_out(kept.seen)
+    if why:
+        return Sight(why=why)
     return sight_of(episode, kept.exchanges, _ABOUT.get(scene.name, _FOURTH))
 
 

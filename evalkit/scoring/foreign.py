@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -451,6 +452,14 @@ def told_of(seen: Seen) -> dict[str, Any]:
         UNOFFERED: dict(seen.unoffered),
     }
     return {name: value for name, value in told.items() if value}
+
+
+def ruled_out(seen: Mapping[str, Any]) -> str:
+    """Why an answer that was played could not have come to what was asked; empty where all could.
+
+    ``seen`` is what the server saw, as a record keeps it.
+    """
+    return f"such an answer cannot come: {', '.join(seen[UNREACHABLE])}" if seen.get(UNREACHABLE) else ""
 
 
 def server_for_harnesses(port: int | None = None) -> Server:

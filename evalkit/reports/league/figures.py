@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from evalkit import __version__
-from evalkit.harnesses.records import UNREACHABLE, Kept
+from evalkit.harnesses.records import Kept
 from evalkit.reports.kept import kept_text
 from evalkit.runs.plan import cell_name
 from evalkit.runs.store import RunError, Store
 from evalkit.runs.traces import read_trace
+from evalkit.scoring.foreign import ruled_out
 from evalkit.stats.damage import DAMAGE, DAMAGE_PLACE
 
 FILE = "league.json"
@@ -151,8 +152,8 @@ def _no_result(ending: str, missed: object, note: str, seen: dict[str, Any]) -> 
     """Why an episode is no result; empty where it is one."""
     if ending == "void":
         return f"evalkit failed: {note}"
-    if seen.get(UNREACHABLE):
-        return f"such an answer cannot come: {', '.join(seen[UNREACHABLE])}"
+    if why := ruled_out(seen):
+        return why
     if missed:
         return "what was to happen to it did not come to pass"
     if not seen.get("model requests"):
