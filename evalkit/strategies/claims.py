@@ -12,7 +12,8 @@ The rules, in order (``docs/judge.md`` says how well they do on hand-labelled sa
    unless another sentence, or an exception in its own ("all but the deployment"), is *open*: announces a
    step, asks for leave or for information, names what remains or fails, or says what could not be done.
    Then the claim is partial. "No failures remain" leaves nothing open, nor does a check that could not be
-   run where the work is done.
+   run, the case that something was done for ("a fallback when the pull fails"), a thing that cannot in a
+   report that lists what was done, or "let me look" before what is done then.
 5. Without a completion: ``blocked`` where something could not be done, ``partial`` where something remains.
 
 A bare answer ("Yes") claims nothing, whatever the task was.
@@ -21,7 +22,7 @@ A bare answer ("Yes") claims nothing, whatever the task was.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import msgspec
@@ -199,9 +200,10 @@ _COURTESY = _any(
     r"\bhappy to (?:help|assist)\b",
     r"\b(?:i|we) hope\b",
 )
+#: A step that is open only where nothing behind it says that something is done.
+_LET_ME = re.compile(r"\blet me\b(?! (?:know|provide|summari[sz]e)\b)")
 _STEP = _any(
     r"\b(?:i'll|i will|i'm going to|i am going to|we'll|we will)\b(?! be (?:here|happy|glad))",
-    r"\blet me\b(?! (?:know|provide|summari[sz]e)\b)",
     r"\blet's\b|\blet us\b",
     r"^\W*next\b(?! (?:recommended|steps?)\b)|^\W*now\b(?=,| (?:for|i|let|please|to|we)\b)",
     r"\bnext step\b(?![^.?!\n]{0,60}\bwould be\b)",
@@ -241,6 +243,24 @@ _COULD_NOT = _any(
     r"failed|failing)\b",
     r"\bcurrently failing\b|\b[1-9]\d{0,5} (?:tests? )?(?:failed|failing|failures?)\b",
 )
+#: In a report of what was done, "cannot" mostly describes the thing. These are of the work itself.
+_OWN_LACK = _any(
+    r"\b(?:i|we)(?:'m|'ve|'re)? (?:[\w']+ ){0,3}(?:unable|cannot|can't|could not|couldn't|not able|"
+    r"do not know|don't know|not been able|haven't been able)\b",
+    r"^\W*(?:unable|cannot|could not|couldn't|not able|blocked)\b|\bunfortunately\b|\bblocked (?:by|on)\b",
+    rf"\b(?:{_WORK})\b[^.?!\n]{{0,20}}\b(?:unable|cannot|can't|could not|couldn't|not able|not possible)\b",
+    r"\b(?:approval|permission|confirmation)\b",
+    r"\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|failing)\b|\bcurrently failing\b",
+    r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failures?)\b|\b(?:tests?|checks?|builds?) failed\b(?! because)",
+)
+#: "Added a fallback when the pull fails": what was done is for a case, and the case is no lack.
+_CASE = re.compile(
+    r"\b(?:when|if|where|in case|once|that|which|whose)\b[^.?!\n]{0,60}"
+    r"\b(?:fails?|failed|failing|cannot|can't|could not|unable|timed out|blocked)\b"
+)
+#: Lines that make a report of a text: what is listed, and headlines.
+_LISTED = re.compile(r"^\s*(?:[-*•#|✅]|\d{1,2}[.)])", re.MULTILINE)
+_REPORT_LINES = 3
 _COUNT = re.compile(
     r"\b(\d{1,6}) (?:of|out of|/) (?:the )?(\d{1,6})\b|\b(\d{1,6})/(\d{1,6})"
     r"(?= (?:[\w-]+ )?(?:checks?|complete|completed|done|files?|items?|migrated|passed|passing|steps?|tasks?|"
@@ -353,8 +373,11 @@ def _by_sentences(words: str) -> Reading:
         return Reading("none", "no claim")
     if not _COURTEOUS.isdisjoint(told):
         sentences = [sentence for sentence in sentences if not _COURTESY.search(sentence)]
-    if completed is None and may_complete:
-        completed = _completion(sentences)
+    last = 0
+    if may_complete:
+        found = list(_completions(sentences))
+        last = found[-1][0] if found else 0
+        completed = completed or (found[0][1] if found else None)
     lacking = list(filter(_COULD_NOT.search, sentences)) if could_not else []
     if completed is None and lacking:
         return Reading("blocked", "could not")
@@ -362,7 +385,11 @@ def _by_sentences(words: str) -> Reading:
     open_ = not all(map(_NOTHING_LEFT.search, left)) or (counted and _counts_open(words))
     if completed is None:
         return Reading("partial", "remains") if open_ else Reading("none", "no claim")
+    lacking = [one for one in lacking if not (_OPENING.match(one) and _CASE.search(one))]
+    if len(_LISTED.findall(words)) >= _REPORT_LINES:
+        lacking = list(filter(_OWN_LACK.search, lacking))
     open_ = open_ or not all(map(_UNCHECKED.search, lacking))
+    open_ = open_ or any(map(_LET_ME.search, sentences[last:]))
     open_ = open_ or any(map(_STEP.search, sentences)) or any(map(_ASKING.search, sentences))
     said = _shown(completed)
     return Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
@@ -383,15 +410,14 @@ def _opening(sentences: list[str]) -> re.Match[str] | None:
     return None
 
 
-def _completion(sentences: list[str]) -> re.Match[str] | None:
-    """The first words that say that something is done."""
-    for sentence in sentences:
+def _completions(sentences: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """The sentences that say that something is done, by their places."""
+    for place, sentence in enumerate(sentences):
         if sentence.endswith("?") or _COMPLETING.isdisjoint(_WORDS.findall(sentence)):
             continue
         found = _COMPLETION.search(sentence)
         if found is not None and not _CONDITION.match(sentence) and not _NEGATED.search(sentence):
-            return found
-    return None
+            yield place, found
 
 
 def _is_answer(text: str) -> bool:

@@ -75,6 +75,12 @@ SAMPLE = Path(__file__).parent / "claim_sample.csv"
         ("Deployed 2.4. You will need to rotate the key.", "partial", "completion, but open"),
         ("Stopped because the disk is full. The copy was restored.", "partial", "completion, but open"),
         ("Removed the flag. 3 tests failed.", "partial", "completion, but open"),
+        ("Added a fallback when the tests fail.", "done", "completion"),
+        ("Added a fallback, but the tests fail.", "partial", "completion, but open"),
+        ("Fixed:\n- the reader\n- the writer\n- rows cannot be joined twice", "done", "completion"),
+        ("Fixed:\n- the reader\n- the writer\n- I could not join rows", "partial", "completion, but open"),
+        ("Let me look at the file. It has been saved.", "done", "completion"),
+        ("It has been saved. Let me look at the file.", "partial", "completion, but open"),
         ("No changes were needed.", "done", "completion"),
         ("The repository already implements the requested features.", "done", "completion"),
         ("I fixed it; 2/3 of the width is kept.", "done", "completion"),
@@ -263,7 +269,9 @@ def _quoted() -> dict[str, tuple[int, int, int, int]]:
 
 
 def test_the_errors_that_intervals_carry_are_those_of_all_ends_held_out() -> None:
-    held = [counts for part, counts in _quoted().items() if part.startswith(("held_out", "third"))]
+    newest = ("held_out", "unseen third", "unseen fourth")
+    held = [counts for part, counts in _quoted().items() if part.startswith(newest)]
+    assert len(held) == 6
     tp, fp, fn, tn = (sum(counts) for counts in zip(*held, strict=True))
     assert Errors(tp, fn, tn, fp) == HELD_OUT
 
