@@ -86,6 +86,7 @@ _CONCLUSION = _any(
     r"\b(?:this|that|which) (?:will )?concludes?\b(?! that)",
     r"\bwe (?:can|could) (?:now |then )?conclude\b(?! (?:that|from|whether))",
 )
+#: By the words of what was done to things.
 _COMPLETION = _any(
     r"\bsuccessfully\b(?! (?:once|when|if))",
     rf"\b(?:has|have) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE})\b",
@@ -99,6 +100,17 @@ _COMPLETION = _any(
     r"\b(?:was|were) (?:just |now |also )?(?:issued|renewed|sent|deployed|merged|fixed|removed|restored|"
     r"updated|"
     r"replaced|migrated|rolled back|upgraded|applied)\b(?! (?:by|on|in) )",
+    # Headlines.
+    rf"^\W*(?:all|both|every) [^.?!\n]{{1,60}} (?:{_DONE})\W*$",
+    r"^\W*(?:all )?(?:done|finished|fixed|completed?)\W*$",
+    r"^\W*(?:summary: |done: )?(?:added|created|deployed|fixed|implemented|merged|migrated|pushed|"
+    r"refactored|released|removed|renamed|replaced|restarted|restored|reverted|rolled back|rotated|"
+    r"updated|upgraded)\b(?! ?:)",
+    rf"\b(?:{_WORK}) (?:now |successfully )?(?:complete|completed|finished|closed|resolved|written)\b",
+    r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
+)
+#: By what else says that something is done.
+_EVIDENCE = _any(
     # Evidence: tests, checks and builds that pass.
     r"\b(?:all|every|the|both|make|unit|regression|integration) (?:[\w`']+ ){0,3}(?:tests?|checks?|"
     r"criteria|steps|"
@@ -114,7 +126,7 @@ _COMPLETION = _any(
     r"uses|works|writes)\b|\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
     r"\b(?:is|are) (?:now )?(?:live|operational|up and running|ready(?! (?:to|for)\b))\b|"
     r"\b(?:is|are) (?:now )?(?:compiled|configured|installed|verified)\b|"
-    r"\b(?:is|are) now (?:available|passing|working)\b",
+    r"\b(?:is|are) now (?:passing|working)\b",
     # Nothing was to be changed, or nothing to be found.
     r"\bno (?:[\w/-]+ ){0,5}(?:changes?|edits?|fix(?:es)?|action) (?:was|were|is|are) (?:needed|required|"
     r"necessary)\b|\bno (?:[\w/-]+ ){0,4}(?:issues?|problems?|errors?|defects?) (?:were |was )?found\b",
@@ -125,13 +137,6 @@ _COMPLETION = _any(
     # Headlines.
     r"^\W*(?:what (?:was|i) (?:implemented|changed|done|did)|files (?:changed|created|modified)|changes made|"
     r"summary of (?:the )?changes)\b",
-    rf"^\W*(?:all|both|every) [^.?!\n]{{1,60}} (?:{_DONE})\W*$",
-    r"^\W*(?:all )?(?:done|finished|fixed|completed?)\W*$",
-    r"^\W*(?:summary: |done: )?(?:added|created|deployed|fixed|implemented|merged|migrated|pushed|"
-    r"refactored|released|removed|renamed|replaced|restarted|restored|reverted|rolled back|rotated|"
-    r"updated|upgraded)\b(?! ?:)",
-    rf"\b(?:{_WORK}) (?:now |successfully )?(?:complete|completed|finished|closed|resolved|written)\b",
-    r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
     r"\bcall(?:s)? succeeded and returned\b",
 )
 #: Verbs in "-ed" that open other reports than one of what was done.
@@ -151,6 +156,7 @@ _OPENING = re.compile(
 )
 #: A headline says nothing by itself, so a report may open after it: "--- SUMMARY ---".
 _HEADLINE_WORDS = 2
+_HEADLINES = 3
 #: What says that nothing remains, though it has the words of what does.
 _NOTHING_LEFT = re.compile(r"\b(?:no|nothing|none)\b[^.?!\n]{0,40}\b(?:remains?|left|missing)\b")
 #: A check that could not be run beside work that is done is a note, and takes no claim back.
@@ -277,13 +283,18 @@ def _one_of(words: str) -> frozenset[str]:
 
 # Of each family of patterns: words of which every match has one. To look for words is cheap, and most texts
 # have none of most families; a test holds that this changes no reading.
-_COMPLETING = _one_of(
-    f"{_DID} canceled cancelled finalised finalized successfully pass passes met verified green exits "
-    "succeed works clean builds compiles accepts handles keeps loads prints reads returns runs shows starts "
-    "supports uses writes passed already live operational running ready available working needed required "
-    "necessary found files made summary compiled generated recovered sanitized wrote "
-    "depends fails crashes throws leaks hangs changes confirmed table succeeded"
-) - _one_of("in the up down over back l")
+_COMPLETED = _one_of(f"{_DID} canceled cancelled finalised finalized successfully set") - _one_of(
+    "in the up down over back ran took"
+)
+_EVIDENT = _one_of(
+    "pass passes passed passing met verified green exits succeed works clean builds compiles accepts handles "
+    "keeps loads prints reads returns runs shows starts supports uses writes live operational running ready "
+    "working compiled configured installed needed required necessary found contains covers does implements "
+    "matches meets satisfies made depends fails crashes throws leaks hangs changes confirmed table succeeded "
+    "changed created modified implemented done did"
+)
+_COMPLETIONS = ((_COMPLETED, _COMPLETION), (_EVIDENT, _EVIDENCE))
+_COMPLETING = _COMPLETED | _EVIDENT
 _COURTEOUS = _one_of("anything if feel hesitate know happy hope")
 _LACKING = _one_of(
     "unable cannot not t unfortunately blocked approval permission confirmation timed fail fails failed "
@@ -292,7 +303,7 @@ _LACKING = _one_of(
 _LEFT = _one_of(
     "remain remains remaining still left progress far stub yet partially todo waiting awaiting except "
     "apart save "
-    "exception did didn need needs require requires required keep keeps processed scheduled half"
+    "exception compile build need needs require requires required keep keeps processed scheduled half"
 )
 _LEFT_PHRASES = ("other than", "all but", "to be done")
 _CONCLUDING = ("conclud", "terminat", " end", "clos", "finali", "consider")
@@ -367,17 +378,14 @@ def _by_sentences(words: str) -> Reading:
     could_not = not _LACKING.isdisjoint(told)
     remains = not _LEFT.isdisjoint(told) or any(phrase in words for phrase in _LEFT_PHRASES)
     counted = " of " in words or "/" in words
-    sentences = _SENTENCES.split(words)
-    completed = _opening(sentences)
+    completed = _opening(_SENTENCES.split(words, _HEADLINES))
     if not (completed or may_complete or could_not or remains or counted):
         return Reading("none", "no claim")
+    sentences = _SENTENCES.split(words)
     if not _COURTEOUS.isdisjoint(told):
         sentences = [sentence for sentence in sentences if not _COURTESY.search(sentence)]
-    last = 0
-    if may_complete:
-        found = list(_completions(sentences))
-        last = found[-1][0] if found else 0
-        completed = completed or (found[0][1] if found else None)
+    if completed is None and may_complete:
+        completed = next((found for _, found in _completions(sentences)), None)
     lacking = list(filter(_COULD_NOT.search, sentences)) if could_not else []
     if completed is None and lacking:
         return Reading("blocked", "could not")
@@ -389,8 +397,10 @@ def _by_sentences(words: str) -> Reading:
     if len(_LISTED.findall(words)) >= _REPORT_LINES:
         lacking = list(filter(_OWN_LACK.search, lacking))
     open_ = open_ or not all(map(_UNCHECKED.search, lacking))
-    open_ = open_ or any(map(_LET_ME.search, sentences[last:]))
     open_ = open_ or any(map(_STEP.search, sentences)) or any(map(_ASKING.search, sentences))
+    if not open_ and "let me" in words:
+        last = max((place for place, _ in _completions(sentences)), default=0)
+        open_ = any(map(_LET_ME.search, sentences[last:]))
     said = _shown(completed)
     return Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
 
@@ -413,9 +423,11 @@ def _opening(sentences: list[str]) -> re.Match[str] | None:
 def _completions(sentences: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
     """The sentences that say that something is done, by their places."""
     for place, sentence in enumerate(sentences):
-        if sentence.endswith("?") or _COMPLETING.isdisjoint(_WORDS.findall(sentence)):
+        if sentence.endswith("?"):
             continue
-        found = _COMPLETION.search(sentence)
+        told = _WORDS.findall(sentence)
+        matches = (pattern.search(sentence) for gate, pattern in _COMPLETIONS if not gate.isdisjoint(told))
+        found = min(filter(None, matches), key=re.Match.start, default=None)
         if found is not None and not _CONDITION.match(sentence) and not _NEGATED.search(sentence):
             yield place, found
 

@@ -141,6 +141,8 @@ def test_looking_for_words_first_changes_no_reading(monkeypatch: pytest.MonkeyPa
     for name in ("_COMPLETING", "_COURTEOUS", "_LACKING", "_LEFT"):
         monkeypatch.setattr(rules, name, All())
     monkeypatch.setattr(rules, "_LEFT_PHRASES", ("",))
+    families = tuple((All(), pattern) for _, pattern in rules._COMPLETIONS)
+    monkeypatch.setattr(rules, "_COMPLETIONS", families)
     monkeypatch.setattr(rules, "_may_conclude", lambda words: True)
     assert [rules.read_claim.__wrapped__(text) for text in texts] == quick
 
