@@ -565,6 +565,8 @@ def _unreachable(turn: Turn, incoming: Incoming) -> Iterator[str]:
     """Why an API would not give this answer to this request."""
     if any(isinstance(block, ServerCall) for block in turn.content) and not incoming.server_tools:
         yield "no server tool was offered"
+    if incoming.choice == "none" and turn.calls:
+        yield "tool calls were switched off"
     if incoming.choice in ("auto", "none") or turn.calls:
         return
     # A refusal may come all the same, and so may thinking that is cut off before the call.

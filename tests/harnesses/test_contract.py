@@ -178,7 +178,7 @@ def test_what_is_found_by_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert find_harness(str(SHIPPED / "langchain") + ":after_agent").variant == "after_agent"
     with pytest.raises(ManifestError, match="no variant 'x'; variants: validator"):
         find_harness("pydantic-ai:x")
-    with pytest.raises(ManifestError, match="names: anthropic-loop, "):
+    with pytest.raises(ManifestError, match="names: ag2, "):
         find_harness("nothing")
     (tmp_path / "data.txt").write_text("")
     with pytest.raises(ManifestError, match="is not executable"):

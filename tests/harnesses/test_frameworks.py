@@ -1,8 +1,9 @@
-"""Six Python frameworks and one for Node on a small suite. Each is set up on first use."""
+"""Frameworks for Python and Node on small suites. Each is set up on first use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from typing import Any
 
@@ -28,6 +29,22 @@ FRAMEWORKS = (
     "smolagents",
     "vercel-ai",
 )
+
+#: For each of the others a behaviour that tells it apart: how it ends, and its own signal for that.
+APART = {
+    "ag2": ("paused", "done/complete", "end_turn"),
+    "agent-framework": ("call-under-end-label", "error/reachable", "*.ResponseInvalidatedException"),
+    "agno": ("call-under-end-label", "done/reachable", "COMPLETED"),
+    "codex": ("stream-cut", "done/complete", "turn.completed"),
+    "crewai": ("never-done", "limit/stuck", "*.ToolExecutionFailedError"),
+    "deepagents": ("call-under-end-label", "done/complete", "end_turn"),
+    "haystack": ("cut-in-text", "error/reachable", "length"),
+    "langchain-node": ("never-done", "limit/stuck", "GraphRecursionError"),
+    "langgraph-prebuilt": ("tool-label-without-call", "done/reachable", "tool_use"),
+    "llama-index": ("thirty-readings", "limit/reachable", "max iterations"),
+    "mastra": ("unknown-label", "done/complete", "stop"),
+    "strands": ("cut-in-text", "error/reachable", "*.MaxTokensReachedException"),
+}
 
 
 @cache
@@ -64,6 +81,15 @@ def test_a_plain_task_is_done_and_a_progress_report_ends_it_too_early(server: An
     wanted = "done/complete" if name == "smolagents" else "done/reachable"
     assert episodes["progress-report"].outcome == wanted
     assert not any(episode.protocol_faults for episode in episodes.values())
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_plain_task_is_done_and_what_tells_it_apart_is_so(server: Any, name: str) -> None:
+    behaviour, outcome, native = APART[name]
+    episodes = play(server, name, "plain-finish", behaviour)
+    assert episodes["plain-finish"].outcome == "done/complete"
+    assert episodes[behaviour].outcome == outcome
+    assert fnmatch(episodes[behaviour].native, native)
 
 
 @pytest.mark.parametrize("name", ["pydantic-ai:validator", "langchain:after_agent"])

@@ -345,6 +345,12 @@ def test_words_under_a_forced_tool_choice_are_counted_as_unreachable() -> None:
     assert played.seen.unreachable == {"a tool call was forced": 1}
 
 
+def test_a_call_where_calls_are_switched_off_is_counted_as_unreachable() -> None:
+    played = Episode(stage([{"call": "list_items"}]))
+    post(played, "chat", {**base("chat"), "tools": [FUNCTION], "tool_choice": "none"})
+    assert played.seen.unreachable == {"tool calls were switched off": 1}
+
+
 @pytest.mark.parametrize(
     ("tools", "unreachable"),
     [

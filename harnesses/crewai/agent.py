@@ -1,0 +1,21 @@
+"""CrewAI: a crew of one agent with one task, kicked off."""
+
+from crewai import LLM, Agent, Crew, Task
+from crewai.tools import tool
+from evalkit_harness import serve
+
+
+def run(job):
+    worker = Agent(
+        role="Worker",
+        goal="Do the task that you are given",
+        backstory="You work with the tools that you have.",
+        llm=LLM(model=f"anthropic/{job.model}"),
+        tools=[tool(function.__name__)(function) for function in job.functions()],
+    )
+    task = Task(description=job.prompt, expected_output="A report of what was done", agent=worker)
+    Crew(agents=[worker], tasks=[task]).kickoff()
+    return "CrewOutput"
+
+
+serve(run)
