@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: fit figures oldest setup demo test test-all test-harnesses soak promises live gateways fuzz simulations verify mutants league lint types bench cassettes release-check lock clean recordings
+.PHONY: fit figures oldest setup demo test test-all test-harnesses test-frameworks soak promises live gateways fuzz simulations verify mutants league lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -22,10 +22,14 @@ test: setup lint types
 test-all: test
 	$(BIN)/pytest -m "not harness"
 
-# Sets up six Python frameworks and a Node one on first use, and plays a small suite with each; and has what the server
+# Sets up nine Python frameworks and a Node one on first use, and plays a small suite with each; and has what the server
 # sends parsed by the newest majors of the providers' SDKs and of the AI SDK.
 test-harnesses: setup
-	$(BIN)/pytest -m harness tests/harnesses tests/worker tests/wire
+	$(BIN)/pytest -m "harness and not league" tests/harnesses tests/worker tests/wire
+
+# Each framework of the league by itself: three gigabytes of environments.
+test-frameworks: setup
+	$(BIN)/pytest -m harness tests/harnesses/test_frameworks.py
 
 # What takes too long for every change: killed and resumed a hundred times, and the like.
 soak: setup

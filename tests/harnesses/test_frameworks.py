@@ -50,6 +50,15 @@ APART = {
 }
 
 
+#: Those that are set up in seconds.
+LIGHT = ("ag2", "agent-framework", "strands")
+
+
+def _heavy(name: str) -> Any:
+    """A name, marked where its environment is large."""
+    return pytest.param(name, marks=() if name in LIGHT else pytest.mark.league)
+
+
 @cache
 def behaviours() -> dict[str, Scenario]:
     return {scenario.name: scenario for scenario in load_file(SHIPPED / "behaviours.yaml")}
@@ -86,7 +95,7 @@ def test_a_plain_task_is_done_and_a_progress_report_ends_it_too_early(server: An
     assert not any(episode.protocol_faults for episode in episodes.values())
 
 
-@pytest.mark.parametrize("name", APART)
+@pytest.mark.parametrize("name", [_heavy(name) for name in APART])
 def test_a_plain_task_is_done_and_what_tells_it_apart_is_so(server: Any, name: str) -> None:
     behaviour, outcome, native = APART[name]
     if name == "opencode" and (sys.platform, platform.machine()) != ("linux", "x86_64"):
