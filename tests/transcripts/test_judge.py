@@ -175,6 +175,30 @@ def test_a_verifiers_error_rates_are_seeded(tmp_path: Path) -> None:
     assert stop(recording, blind) == stop(recording, blind)
 
 
+def test_the_looks_of_a_check_are_weighed_over_a_recording(tmp_path: Path) -> None:
+    claim = {"role": "assistant", "content": "All is done, every item is finished."}
+    # In such a sample what follows is the harness's: nudges, and no words of a user's.
+    sample = files.inspect_sample()
+    sample["messages"] = [files.chat()[1], *([claim, {"role": "user", "content": "Sure?"}] * 3)]
+    recording = read(tmp_path, files.inspect_document(sample))
+    weighed = Strategy(done_when=c.evidence_over_time(0.05, c.verifier(sees="claim")))
+    assert said(stop(recording, "verifier_claim")) == "done at 1"
+    assert said(stop(recording, weighed)) == "done at 2"
+    # What the check within needs, it needs.
+    lacking = stop(recording, Strategy(done_when=c.evidence_over_time(0.05, c.acceptance())))
+    assert lacking.native == "acceptance: the task's checks need the run's world"
+
+
+def test_a_run_is_given_up_over_a_recording(tmp_path: Path) -> None:
+    asking = [{"role": "assistant", "content": "Which one?"}, {"role": "user", "content": "Any."}]
+    sample = files.inspect_sample()
+    sample["messages"] = [*files.chat()[1:2], *(asking * 6)]
+    recording = read(tmp_path, files.inspect_document(sample))
+    idle = PRESETS["verifier_claim"].strategy.but(give_up_when=c.no_progress(2))
+    found = stop(recording, idle)
+    assert (said(found), found.native) == ("escalated at 2", "give_up_when")
+
+
 def test_an_item_that_is_opened_again_is_not_ticked(tmp_path: Path) -> None:
     def plan(number: int, status: str) -> list[dict[str, Any]]:
         entries = [{"step": "Update alpha", "status": status}]
