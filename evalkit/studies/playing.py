@@ -7,8 +7,10 @@ from functools import partial
 from typing import TypeAlias
 
 from evalkit.containment.workers import in_order
+from evalkit.harnesses.environment import Environment
+from evalkit.harnesses.manifest import Harness
 from evalkit.runs.foreign import ready_harnesses
-from evalkit.runs.plan import make_plan, sources_of
+from evalkit.runs.plan import Plan, make_plan, sources_of
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
@@ -42,16 +44,18 @@ def _one(strategies: Sequence[Strategy], scenario: Scenario) -> dict[str, Episod
 def played_by_programs(scenarios: Sequence[Scenario], names: Sequence[str]) -> Played:
     """Each harness on each scenario that it can be asked, one after the other. PlanError for unknown ones."""
     found: Played = {}
-    for name in names:
-        for place, episode in _of_program(scenarios, name):
-            found.setdefault(place, {})[name] = episode
+    every = list(scenarios)
+    plans = {name: make_plan(every, sources_of(every), (), 1, harnesses=(name,)) for name in names}
+    ready = {name: ready_harnesses(plan) for name, plan in plans.items()}
+    places = {scenario.name: place for place, scenario in enumerate(every)}
+    for name, plan in plans.items():
+        ((harness, environment),) = ready[name].values()
+        for scenario, episode in _of_program(plan, harness, environment):
+            found.setdefault(places[scenario.name], {})[name] = episode
     return found
 
 
-def _of_program(scenarios: Sequence[Scenario], name: str) -> Iterator[tuple[int, Episode]]:
-    plan = make_plan(list(scenarios), sources_of(list(scenarios)), (), 1, harnesses=(name,))
-    places = {scenario.name: place for place, scenario in enumerate(scenarios)}
-    ((harness, environment),) = ready_harnesses(plan).values()
+def _of_program(plan: Plan, harness: Harness, environment: Environment) -> Iterator[tuple[Scenario, Episode]]:
     contract = contract_of(harness)
     with server_for_harnesses() as server:
         runner = runner_of(harness, environment)
@@ -59,6 +63,6 @@ def _of_program(scenarios: Sequence[Scenario], name: str) -> Iterator[tuple[int,
             for span in plan.spans(1):
                 scenario = plan.scenarios[span.scenario]
                 episode, _ = run_foreign(Arena(scenario, contract.offered), 0, contract, runner, server)
-                yield places[scenario.name], episode
+                yield scenario, episode
         finally:
             runner.close()

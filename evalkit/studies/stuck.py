@@ -45,9 +45,9 @@ def stuck_study(
     """The study: on scenarios that are masked already as they are, else on the twins that they have."""
     masked = [scenario for scenario in scenarios if scenario.world.masked]
     masked += [twin.scenario for twin in twins_of([s for s in scenarios if not s.world.masked], workers)]
-    found = [played(masked, strategies, workers)]
-    if harnesses:
-        found.append(played_by_programs(masked, harnesses))
+    # Programs first: one that cannot be started is told before everything else is played.
+    abroad = [played_by_programs(masked, harnesses)] if harnesses else []
+    found = [played(masked, strategies, workers), *abroad]
     rows = [row for each in found for row in _rows(each, within)]
     return _told(len(masked), within, rows)
 

@@ -89,12 +89,13 @@ def thresholds_study(
     """The study: strategies on scenarios at each level of checks, harness programs on ``some`` of them."""
     able = [scenario for scenario in scenarios if set(scenario.events) <= NOTIONS]
     groups: dict[str, dict[str, list[Episode]]] = {}
+    # Programs first: one that cannot be started is told before everything else is played.
+    abroad = played_by_programs(list(some or scenarios), harnesses) if harnesses else {}
     ours = played(able, strategies, workers)
     for level in LEVELS:
         mine = {place: ours[place] for place, scenario in enumerate(able) if scenario.task.checks == level}
         groups[level] = _by_contender(mine)
-    if harnesses:
-        groups["harnesses"] = _by_contender(played_by_programs(list(some or scenarios), harnesses))
+    groups["harnesses"] = _by_contender(abroad)
     groups = {name: group for name, group in groups.items() if group}
     orders = {name: [standings(group, each.limits) for each in settings()] for name, group in groups.items()}
     bases = {name: {who: len(mine) for who, mine in group.items()} for name, group in groups.items()}
