@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from evalkit.core.decisions import Verdict
@@ -39,7 +40,11 @@ def test_without_keys_and_crashes_the_worker_is_the_reference_loop(place: int, n
         if "crash" in one.events or one.world.kind not in ("items", "inbox"):
             continue
         arena = Arena(one, strategy.offers)
-        assert run_worker_episode(arena, strategy, 1) == run_episode(arena, strategy, 1), one.name
+        theirs, ours = run_worker_episode(arena, strategy, 1), run_episode(arena, strategy, 1)
+        # The worker answers its own tools by itself, so whether the last turn only repeats is not seen.
+        last = ours.stretches._replace(repeating=theirs.stretches.repeating)
+        assert 0 <= ours.stretches.repeating - theirs.stretches.repeating <= 1
+        assert theirs == msgspec.structs.replace(ours, stretches=last), one.name
         compared += 1
     assert compared > 40
 
