@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from evalkit.cli.errors import one_line_errors
 
@@ -44,9 +45,10 @@ def command() -> None:
 @_outs
 def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> None:
     """Repeated looks: false dones of a check that is sometimes fooled, by how often it is asked."""
-    from evalkit.studies.looks import looks_study
+    from evalkit.studies.looks import EPISODES, looks_study
 
-    _give(looks_study(episodes, _processes(workers)), out, png)
+    asked = () if episodes == EPISODES else ("--episodes", str(episodes))
+    _give(looks_study(episodes, _processes(workers)), out, png, *asked)
 
 
 @command.command()
@@ -74,12 +76,13 @@ def stuck(
     """
     from evalkit.scenarios.suites import load_suites
     from evalkit.strategies.presets import PRESETS
-    from evalkit.studies.stuck import stuck_study
+    from evalkit.studies.stuck import WITHIN, stuck_study
 
     with one_line_errors():
         presets = [preset.strategy for preset in PRESETS.values()]
         study = stuck_study(load_suites(suites), presets, harnesses, within, _processes(workers))
-    _give(study, out, png)
+    asked = () if within == WITHIN else ("--within", str(within))
+    _give(study, out, png, *suites, *_options("-H", harnesses), *asked)
 
 
 @command.command("giving-up")
@@ -95,7 +98,7 @@ def giving_up(suites: tuple[str, ...], out: Path | None, png: bool, workers: int
 
     with one_line_errors():
         study = giving_up_study(load_suites(suites), _processes(workers))
-    _give(study, out, png)
+    _give(study, out, png, *suites)
 
 
 @command.command()
@@ -124,7 +127,11 @@ def thresholds(
         some = load_suites(on) if on else None
         presets = [preset.strategy for preset in PRESETS.values()]
         study = thresholds_study(scenarios, presets, harnesses, some, _processes(workers))
-    _give(study, out, png)
+    _give(study, out, png, *suites, *_options("-H", harnesses), *_options("--on", on))
+
+
+def _options(name: str, values: tuple[str, ...]) -> list[str]:
+    return [word for value in values for word in (name, value)]
 
 
 def _processes(workers: int | None) -> int:
@@ -133,8 +140,9 @@ def _processes(workers: int | None) -> int:
     return workers or default_workers()
 
 
-def _give(study: Study, out: Path | None, png: bool) -> None:
-    """Print a study, and write it where it is asked for."""
+def _give(study: Study, out: Path | None, png: bool, *asked: str) -> None:
+    """Print a study, and write it where asked; ``asked`` is what its command was given beside it."""
+    study = msgspec.structs.replace(study, command=" ".join((study.command, *asked)))
     click.echo(study.markdown, nl=False)
     if out is None:
         return
