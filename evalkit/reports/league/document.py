@@ -69,8 +69,8 @@ def league_markdown(league: League) -> str:
         "# The league: what harnesses make of what models do",
         "A scripted model, one episode a cell; what is true is read from the world. "
         f"{in_which_order(league)} "
-        "The same with filters, and the transcript behind each cell: [index.html](index.html). How each counts, "
-        "ends and gives up: [its card](cards/README.md).",
+        "The same with filters, and the transcript behind each cell: [index.html](index.html). "
+        "How each counts, ends and gives up: [its card](cards/README.md).",
         "![Each harness and behaviour: how the run ended, and what was true of the work](heat.svg)",
         "## The behaviours",
         "\n".join(_behaviour(league, each) for each in league.behaviours),
