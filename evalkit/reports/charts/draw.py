@@ -114,7 +114,9 @@ def draw_one(
 
 def _laid_out(figure: Figure) -> Figure:
     """The figure with its layout found, once: it is most of the work."""
-    figure.draw_without_rendering()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
     figure.set_layout_engine("none")
     figure.set_facecolor("white")
     return figure

@@ -64,7 +64,8 @@ def _tile(axes: Any, x: int, y: int, cell: Row, colours: Any, link: str) -> None
     known = value is not None
     colour = colours(float(value)) if known else _NOTHING
     linked = link if known and cell["scenario_base"] else None
-    axes.add_patch(
+    # The axes' limits are known: as a patch it would be measured for them.
+    axes.add_artist(
         Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=1.5, url=linked)
     ).set_in_layout(False)
     text = f"{count(cell['scenario_count'])}/{cell['scenario_base']}" if known else "n/a"
