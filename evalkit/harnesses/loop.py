@@ -132,7 +132,6 @@ class Loop:
         "keyed",
         "limits",
         "look_folds",
-        "looks",
         "names",
         "offered",
         "policies",
@@ -150,8 +149,8 @@ class Loop:
         self.task = task if task.offered == self.offered else _replace(task, offered=self.offered)
         self.limits = _smaller(strategy.max_turns, strategy.max_tokens, strategy.max_usd, task.limits)
         self.folds = strategy.folds
-        self.looks = tuple([looks_at_turns(fold) for fold in self.folds])
-        self.turn_folds = any(self.looks)
+        #: The folds whose memory can change with a turn alone, each with its place in ``State.folds``.
+        self.turn_folds = tuple([pair for pair in enumerate(self.folds) if looks_at_turns(pair[1])])
         self.look_folds = any(map(looks_at_looks, self.folds))
         self.names = tuple([fold.name for fold in self.folds])
         #: Whether a reader of words is among the conditions, so that a skip told in words is known.
@@ -366,14 +365,9 @@ def _view(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> Vie
 
 def _counted(loop: Loop, state: State, turn: Turn, protocol: str) -> State:
     folds = state.folds
-    if loop.turn_folds:
-        task = loop.task
-        folds = tuple(
-            [
-                fold.after_turn(memory, turn, task) if looks else memory
-                for fold, looks, memory in zip(loop.folds, loop.looks, folds, strict=True)
-            ]
-        )
+    for place, fold in loop.turn_folds:
+        memory = fold.after_turn(folds[place], turn, loop.task)
+        folds = (*folds[:place], memory, *folds[place + 1 :])
     turns = state.turns + (state.turns < SATURATED) if loop.counts_turns else 0
     state = _replace(state, turns=turns, folds=folds)
     if state.resends or state.cut_offs or state.overflows or state.refusals or state.faults:
