@@ -21,6 +21,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "reports" / "bench"
 SECTIONS = {
     "loops": "The same agent task in evalkit, a bare loop and three frameworks",
     "waits": "Where users wait",
+    "library": "The whole library by every strategy",
     "growth_turns": "Growth with the turns of an episode",
     "growth_episodes": "Growth with the episodes of a run",
     "long_run": "One command: 10² to 10⁶ episodes",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 
 from evalkit.cli.progress import in_words
-from tests.bench import peers
+from tests.bench import library, peers, waits
 from tests.bench.__main__ import FOLDER, SECTIONS, _page
 from tests.bench.long_run import seconds_of
 
@@ -28,6 +30,26 @@ def test_a_program_that_fails_is_no_figure() -> None:
 @pytest.mark.parametrize(("seconds", "read"), [(7, 7), (125, 125), (7_325, 7_320)])
 def test_the_remaining_time_is_read_as_it_is_told(seconds: int, read: int) -> None:
     assert seconds_of(in_words(seconds)) == read
+
+
+def test_a_start_is_measured_and_what_fails_is_no_figure(tmp_path: Path) -> None:
+    cpu, wall = waits.run(waits.STARTS["evalkit --help"], tmp_path, waits.ROOT)
+    assert cpu > 0
+    assert wall > 0
+    with pytest.raises(RuntimeError, match="ended with 3"):
+        waits.run((sys.executable, "-c", "raise SystemExit(3)"), tmp_path, waits.ROOT)
+
+
+def test_starts_and_the_library_stand_beside_what_they_were() -> None:
+    now = dict.fromkeys(waits.STARTS, 0.05) | {"evalkit --help": 0.06}
+    figures = {"starts": {"now": now}, "worlds": dict.fromkeys(waits.WORLDS, 4.0), "scenarios": 7}
+    assert "| `evalkit --help` | 60 | 1.20 |" in waits.markdown(figures)
+    figures["starts"] = {"now": now, "before": dict.fromkeys(waits.STARTS, 0.1)}
+    assert "| `evalkit --help` | 60 | 1.20 | 0.60 |" in waits.markdown(figures)
+    runs = {"now": dict.fromkeys(library.WHEN, (30.0, 15.0))}
+    assert "| the first time | 15.0 | 30.0 |" in library.markdown(runs)
+    runs["before"] = dict.fromkeys(library.WHEN, (40.0, 20.0))
+    assert "| the first time | 15.0 | 30.0 | 0.75 | 0.75 |" in library.markdown(runs)
 
 
 def test_the_page_is_what_the_figures_say() -> None:

@@ -1,4 +1,4 @@
-"""Where users wait: start-up beside ``import click``, the whole library, worlds whose commands are programs.
+"""Where users wait: start-up beside ``import click``, and worlds whose commands are programs.
 
 ``EVALKIT_BEFORE`` names a commit that is measured beside, in the same run.
 """
@@ -32,8 +32,6 @@ STARTS = {
     "evalkit run ONE.yaml -s gate --charts": (*ONE, "--charts"),
 }
 LEAST = "import click\n@click.command()\ndef main():\n    'Does nothing.'\nmain()\n"
-#: The library by every strategy: with nothing kept, and after a strategy of a file was edited.
-LIBRARY = ("the first time", "again, a strategy edited")
 #: Runs of the library's ``repo`` and ``files`` scenarios: whether results of commands are kept.
 WORLDS = {"nothing kept": "off", "kept, the first time": "on", "kept, again": "on"}
 #: The same before results were kept: there was the first way alone.
@@ -53,9 +51,8 @@ def measure() -> dict[str, Any]:
             for which, of in trees.items():
                 least = starts[which]
                 for name, command in STARTS.items():
-                    cpu, _ = _run(command, place, of)
+                    cpu, _ = run(command, place, of)
                     least[name] = min(least.get(name, cpu), cpu) if number > 1 else cpu
-        library = {which: _library(place / which, of) for which, of in trees.items()}
         names = [
             file.stem
             for file in scenario_files(library_folder())
@@ -63,23 +60,13 @@ def measure() -> dict[str, Any]:
         ]
         command = (*EVALKIT, "run", *names, "-s", STRATEGY, "--no-charts", "--out", "out")
         worlds = {
-            name: _run(command, place, ROOT, EVALKIT_KEPT_COMMANDS=switch)[0]
+            name: run(command, place, ROOT, EVALKIT_KEPT_COMMANDS=switch)[0]
             for name, switch in WORLDS.items()
         }
-    return {"starts": starts, "library": library, "worlds": worlds, "scenarios": len(names)}
+    return {"starts": starts, "worlds": worlds, "scenarios": len(names)}
 
 
-def _library(place: Path, tree: Path) -> dict[str, tuple[float, float]]:
-    """CPU and wall seconds of the library by every preset and a strategy of a file, which is then edited."""
-    place.mkdir()
-    found = {}
-    for nudges, name in enumerate(LIBRARY, start=1):
-        (place / "mine.yaml").write_text(f"done_when: silence\nnudges: {nudges}\n")
-        found[name] = _run((*EVALKIT, "run", "--all", "-s", "mine.yaml", "--out", "out"), place, tree)
-    return found
-
-
-def _run(command: tuple[str, ...], place: Path, tree: Path, **extra: str) -> tuple[float, float]:
+def run(command: tuple[str, ...], place: Path, tree: Path, **extra: str) -> tuple[float, float]:
     """CPU and wall seconds of a command of a tree; what it writes to ``out`` is removed first."""
     print(f"{tree.name}: {' '.join(command[3:6]) or command[-1]}", file=sys.stderr, flush=True)
     shutil.rmtree(place / "out", ignore_errors=True)
@@ -98,7 +85,7 @@ def _run(command: tuple[str, ...], place: Path, tree: Path, **extra: str) -> tup
 
 def markdown(figures: dict[str, Any]) -> list[str]:
     """The tables."""
-    starts, library, worlds = figures["starts"], figures["library"], figures["worlds"]
+    starts, worlds = figures["starts"], figures["worlds"]
     beside = "before" in starts
     head, rule = (" of before |", " ---: |") if beside else ("", "")
     lines = [
@@ -112,17 +99,6 @@ def markdown(figures: dict[str, Any]) -> list[str]:
         share = seconds / starts["now"]["import click"]
         was = f" {seconds / starts['before'][name]:.2f} |" if beside else ""
         lines.append(f"| `{name}` | {1000 * seconds:.0f} | {share:.2f} |{was}")
-    lines += [
-        "",
-        "The library by every preset and a strategy of a file, `evalkit run --all -s mine.yaml`, charts "
-        "included; the goal is 6 s and 3 s.",
-        "",
-        f"| | wall s | CPU s |{head}",
-        f"| --- | ---: | ---: |{rule}",
-    ]
-    for name, (cpu, wall) in library["now"].items():
-        was = f" {wall / library['before'][name][1]:.2f} |" if beside else ""
-        lines.append(f"| {name} | {wall:.1f} | {cpu:.1f} |{was}")
     lines += [
         "",
         f"CPU time, that of all commands included, of the library's {figures['scenarios']} files with `repo` "
