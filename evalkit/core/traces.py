@@ -82,6 +82,9 @@ class Stretches(NamedTuple):
     resends: int = 0
 
 
+_NO_STRETCHES = Stretches()
+
+
 class Trace:
     """The observer of one episode. ``delivered`` and ``resolved`` are called in turn.
 
@@ -221,7 +224,7 @@ class Trace:
         self.best = 0
         #: What earlier questions had gone on for, and whether their repetitions would be too many.
         self._before = ""
-        self._longest = Stretches()
+        self._longest = _NO_STRETCHES
         #: The turn of the first call that was refused since what it would do is masked.
         self.wall_at: int | None = None
         self._repeated_before = ""
@@ -611,12 +614,14 @@ class Trace:
     @property
     def stretches(self) -> Stretches:
         """The longest stretches up to now, over all questions of the user."""
-        after, _ = self._after_completion()
-        going_on = (
-            self.max_nudges, self.max_since_decision, self.max_undecided, self.max_repeating, self.max_resends
-        ) if not self.ever_held else (0,) * 5  # fmt: skip
-        now = (after if self.ever_held else 0, self.max_held, *going_on)
-        return Stretches(*map(max, self._longest, now))
+        if self.ever_held:
+            now = Stretches(self._after_completion()[0], self.max_held)
+        else:
+            now = Stretches(
+                0, self.max_held, self.max_nudges, self.max_since_decision, self.max_undecided,
+                self.max_repeating, self.max_resends,
+            )  # fmt: skip
+        return now if self._longest is _NO_STRETCHES else Stretches(*map(max, self._longest, now))
 
     def over_continuation(self, ending: EndingKind, truth: str) -> str:
         """What a run with this ending and truth went on for nothing by; empty where it did not."""

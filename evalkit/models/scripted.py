@@ -888,7 +888,7 @@ class Stage:
         ``key`` is the harness's own idempotency key, put in the place of the model's; ``instead`` are the
         arguments that a person put in the place of the model's.
         """
-        if self.dies_first:
+        if self._crash_after == 0:
             self._crash()
         turn = self.previous.turn
         if self.trace is not None:
@@ -914,7 +914,7 @@ class Stage:
         else:
             text, error = self._perform(call.tool, arguments)
         result = self.ran[call.id] = Result(call.id, text, error)
-        if self.world.walls > walls and error and self.trace is not None:
+        if error and self.world.walls > walls and self.trace is not None:
             self.trace.met_wall()
         if self.compactor is not None and not error:
             self._tell(call, arguments, text)
