@@ -67,10 +67,10 @@ class Counts:
             for kind in KINDS:
                 for name in (stage, ALL):
                     self._add(AGENT, f"ends.{name}.{kind}", task, part.end == kind)
-            stopped = final and life.exit == "done"
+            # Only a run that ended at an end of turn has one in its last part.
             for name in (f"{stage}.{part.end}", f"{ALL}.{part.end}", f"{ALL}.{ALL}"):
-                self._add(OTHER, f"stops.{name}", task, stopped)
-            if not stopped:
+                self._add(OTHER, f"stops.{name}", task, final)
+            if not final:
                 self._add(OTHER, "answers", task, part.asked)
 
     def _acts(self, life: Life) -> None:

@@ -12,7 +12,7 @@ from evalkit.cli import main
 from evalkit.fit.counting import Counts
 from evalkit.fit.document import document
 from evalkit.fit.estimates import population_of, why_no_truth
-from evalkit.scenarios.lives import Act, Life, Part
+from evalkit.scenarios.lives import KINDS, Act, Life, Part
 from evalkit.scenarios.population import Population
 from evalkit.scenarios.yaml_source import read_yaml
 from evalkit.stats.intervals import intraclass_correlation
@@ -65,6 +65,30 @@ def test_few_tasks_or_few_events_give_no_number(tasks: int, false: int, said: st
     found = _population([*right, *wrong, *over]).estimates["false.all"]
     assert found.too_few == said
     assert (found.rate is None, found.low is None) == (bool(said), bool(said))
+
+
+def test_what_is_counted_by_hand() -> None:
+    """Two runs of one task: one asks, fails, tries again and is done; one is blocked and hands over."""
+    fails, again = Act(changes=True, failed=True), Act(changes=True, again=True)
+    one = Life("t", (Part((), "none", True), Part((fails, again), "done")), "done", "undone")
+    two = Life("t", (Part((Act(),), "blocked"), Part((Act(changes=True),))), "escalated", "right")
+    counts = Counts([one, two], spans=(1, 2))
+    found = {name: tuple(counted.tasks["t"]) for name, counted in counts.rates.items()}
+    assert [found[f"ends.all.{kind}"] for kind in KINDS] == [(1, 3), (0, 3), (1, 3), (1, 3)]
+    assert (found["ends.changed.done"], found["ends.opening.none"]) == ((1, 1), (1, 2))
+    assert (found["stops.all.done"], found["stops.all.none"], found["stops.all.all"]) == (
+        (1, 1),
+        (0, 1),
+        (1, 3),
+    )
+    assert (found["hands over.all"], found["hands over.middle"]) == ((1, 4), (1, 2))
+    assert (found["breaks off.all"], found["answers"]) == ((0, 4), (1, 2))
+    assert (found["changes.all"], found["fails"]) == ((3, 4), (1, 4))
+    assert (found["repeats"], found["repeats after a failure"]) == ((0, 3), (1, 1))
+    assert found["ends the turn after a failure"] == (0, 1)
+    assert (found["false.changed"], found["cause.changed.undone"]) == ((1, 1), (1, 1))
+    assert found["right hand-overs"] == (1, 1)
+    assert counts.lengths == {"opening": {0: 1, 1: 1}, "middle": {2: 1, 1: 1}}
 
 
 def test_agent_other_side_and_tools_are_kept_apart() -> None:
