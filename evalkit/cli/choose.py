@@ -77,7 +77,7 @@ def _json(groups: list[Group], prices: dict[str, float]) -> str:
 def _lines(group: Group, prices: dict[str, float]) -> list[str]:
     from evalkit.fit import choose
 
-    head = [f"{group.name}{': ' + group.says.partition(': ')[2] if group.says else ''}"]
+    head = [f"{group.name}: {group.says}" if group.says else group.name]
     if not prices:
         return head + _frontier_lines(group)
     made = choose.choice(group, prices)

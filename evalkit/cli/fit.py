@@ -81,7 +81,7 @@ def command(
         raise UsageProblem(f"--name {called!r} is not a name; allowed: a-z, 0-9, '-', '_', '.'")
     with one_line_errors():
         chosen = [find_strategy(one) for one in dict.fromkeys(strategies or PRESETS)]
-    seen, notes = _read(recordings, table, complete_from, by, reader, [*chosen, *PREDICTED])
+    seen = _read(recordings, table, complete_from, by, reader, [*chosen, *PREDICTED])
     source = f"{len(seen)} recordings ({', '.join(sorted({one.harness for one in seen}))})"
     population = population_of(called, [one.life for one in seen], source, _grouped(by, seen))
     if validate:
@@ -94,7 +94,7 @@ def command(
     if as_json:
         click.echo(_json(population, rows))
         return
-    _print(population, rows, seen, notes)
+    _print(population, rows, seen)
     if out is not None:
         click.echo(f"population: {out}")
 
@@ -106,7 +106,7 @@ def _read(
     by: str | None,
     reader: str | None,
     chosen: list[Any],
-) -> tuple[list[Seen], list[str]]:
+) -> list[Seen]:
     from evalkit.fit.grouping import Grouping, GroupingError
     from evalkit.fit.seen import Reading
     from evalkit.transcripts.claims import claim_of
@@ -124,7 +124,7 @@ def _read(
         click.echo(f"evalkit: {line}", err=True)
     if not seen:
         raise UsageProblem("no recording could be read")
-    return seen, reading.notes
+    return seen
 
 
 def _grouped(by: str | None, seen: list[Seen]) -> str:
@@ -165,7 +165,7 @@ def _json(population: Population, rows: list[Row]) -> str:
     return msgspec.json.format(msgspec.json.encode(told), indent=1).decode()
 
 
-def _print(population: Population, rows: list[Row], seen: list[Seen], notes: list[str]) -> None:
+def _print(population: Population, rows: list[Row], seen: list[Seen]) -> None:
     from evalkit.fit import told
     from evalkit.fit.bounds import sentence
     from evalkit.scenarios.population import status_line

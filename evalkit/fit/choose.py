@@ -40,7 +40,10 @@ Rates = dict[str, dict[int, dict[str, float]]]
 
 
 class Group(msgspec.Struct, frozen=True):
-    """What stands together: a population, or a written library at one level of checks."""
+    """What stands together: a population, or a written library at one level of checks.
+
+    ``says`` is what its figures may claim; empty where they are exact.
+    """
 
     name: str
     sampled: bool
@@ -104,7 +107,12 @@ def _groups(store: Store) -> list[tuple[Group, set[str]]]:
         rates = {names[contender]: of[name] for contender, of in sums.items() if name in of}
         sampled = name in populations
         status = populations[name].calibration.status if sampled else ""
-        says = f"{name}: {status}; interventions: not validated" if sampled else ""
+        says = f"{status}; interventions: not validated" if sampled else ""
+        drawn = store.recipe.medium.live or any(
+            entry.population for place, entry in enumerate(store.recipe.entries) if kinds[place][0] == name
+        )
+        if drawn and not sampled:
+            says = "a sample, of which no interval is told here"
         own = {store.recipe.entries[place].name for place, kind in kinds.items() if kind[0] == name}
         if rates:
             assumed = tuple(populations[name].assumed) if sampled else ()

@@ -300,7 +300,9 @@ def meaning(pick: Pick) -> str:
 def caveats(summary: Row) -> list[str]:
     """What the numbers may claim, said once for the whole report."""
     run = summary["run"]
-    if run["sampled"]:
+    if run["sampled"] and summary.get("populations"):
+        said = ["The scenarios are drawn from a fitted population: its own table has the intervals."]
+    elif run["sampled"]:
         said = [
             "The scenarios are a sample; intervals are at 95 %, clustered by scenario. Seeds are averaged "
             "within a scenario."

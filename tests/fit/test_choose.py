@@ -34,7 +34,7 @@ def _sampled(**contenders: dict[str, list[float]]) -> Group:
         }
         for name, of in contenders.items()
     }
-    return Group("p", True, "p: not validated", rates, ("repairs",))
+    return Group("p", True, "not validated", rates, ("repairs",))
 
 
 CAREFUL, CHEAP = _rates(look=0.5, token=3.0), _rates(false_done=0.2, token=1.0)
@@ -116,6 +116,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("written", "refusal", ("silence", "acceptance")),
         ("more", "refusal", ("gate",)),
         ("other", "pause_turn", ("checklist",)),
+        ("persona", "population-stuck", ("silence",)),
     ):
         chosen = [word for strategy in strategies for word in ("-s", strategy)]
         made = evalkit("run", suite, *chosen, "--out", str(folder / name), "--no-charts")
@@ -142,6 +143,13 @@ def test_without_costs_it_says_what_has_to_be_decided(runs: Path) -> None:
     told = evalkit("choose", str(runs / "fitted"))
     assert "without costs: none is better in everything than" in told.output
     assert "acceptance rather than silence" in told.output
+
+
+def test_costs_of_a_sample_without_a_fit_are_told_as_such(runs: Path) -> None:
+    told = evalkit("choose", str(runs / "persona"), "--look", "1")
+    assert told.exit_code == 0
+    assert told.output.startswith("checks: full: a sample, of which no interval is told here")
+    assert "a sample" not in evalkit("choose", str(runs / "written"), "--look", "1").output
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,7 @@ def test_a_run_says_what_is_assumed_and_not_validated(played: tuple[Path, str]) 
     assert "Interventions: not validated." in report
     assert "| acceptance |" in report
     assert "0, by construction" in report
+    assert "drawn from a fitted population: its own table has the intervals" in report
 
 
 def test_figures_carry_doubt_and_assumptions(played: tuple[Path, str]) -> None:

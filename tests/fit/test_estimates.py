@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -16,6 +17,8 @@ from evalkit.scenarios.lives import KINDS, Act, Life, Part
 from evalkit.scenarios.population import Population
 from evalkit.scenarios.yaml_source import read_yaml
 from evalkit.stats.intervals import intraclass_correlation
+from evalkit.transcripts.read import read_paths
+from evalkit.transcripts.recording import Recording
 from tests.fit.made import lives, recordings
 
 
@@ -155,6 +158,23 @@ def test_the_command_says_what_was_seen_assumed_and_bounded(tmp_path: Path) -> N
     assert "A check that names what is open completes" in told.output
     assert "mine: not validated" in told.output
     assert out.read_text(encoding="utf-8").startswith("# A population fitted to recordings")
+
+
+def test_what_a_population_writes_can_be_read_and_judged(tmp_path: Path) -> None:
+    out = tmp_path / "written"
+    made = evalkit("fit", str(recordings(tmp_path, 20, 1)), "--write-recordings", str(out), "-s", "silence")
+    assert made.exit_code == 0
+    assert len(list(out.iterdir())) == 20
+    found = list(read_paths([out / "draw-00.json", out / "draw-19.json"]))
+    assert len(found) == 2 * 20
+    assert all(isinstance(one, Recording) and one.label.complete is not None for one in found)
+
+
+def test_as_json_it_is_all_of_it(tmp_path: Path) -> None:
+    told = evalkit("fit", str(recordings(tmp_path, 20, 1)), "--json", "-s", "acceptance")
+    values = json.loads(told.stdout)
+    assert values["population"]["tasks"] == 20
+    assert {row["strategy"] for row in values["bounds"]} == {"acceptance"}
 
 
 @pytest.mark.parametrize(
