@@ -17,11 +17,14 @@ from evalkit.containment.folders import held
 from evalkit.core.requests import Request
 from evalkit.core.turns import Text, make_turn
 from evalkit.coverage.cells import label_cells
+from evalkit.fit.bounds import sentence
+from evalkit.fit.seen import Seen
 from evalkit.harnesses.driver import LoopMind, drive
 from evalkit.reports.markdown import report_markdown
 from evalkit.runs.plan import make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store
+from evalkit.scenarios.lives import Act, Life, Part
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
@@ -151,6 +154,12 @@ def test_claims_are_checked_by_experiments_that_can_come_out_false() -> None:
 def test_search_proves_what_no_script_can_do() -> None:
     found = {result.property: result.answer for result in prove(PRESETS["silence"].strategy).results}
     assert found["no_false_done"] == "refuted"
+
+
+def test_fit_bounds_what_nobody_tried_on_recordings() -> None:
+    parts = (Part((Act(changes=True),), "done"),)
+    runs = [Seen(Life("letters", parts, "done", truth), ()) for truth in ("right", "undone", "wrong act")]
+    assert "completes 33 to 67 % of the 3 recorded dones" in sentence(runs)
 
 
 def test_reports_tell_it_to_a_reader(tmp_path: Path) -> None:
