@@ -147,11 +147,13 @@ def _by_task(seen: Sequence[Seen]) -> dict[str, list[Seen]]:
 # Predictions
 
 
-def held(population: Population, seen: Sequence[Seen], splits: Iterator[_Split]) -> Iterator[Held]:
-    """Every figure of every split with its two predictions."""
+def held(
+    population: Population, seen: Sequence[Seen], splits: Iterator[_Split], number: int = 0
+) -> Iterator[Held]:
+    """Every figure of every split with its two predictions; ``number`` is that of the first split."""
     whole = figures(map(_rows, seen))
     kept = [name for name, value in whole.items() if value is not None and value not in (0, 1)]
-    for place, (first, second) in enumerate(splits):
+    for place, (first, second) in enumerate(splits, number):
         actual = figures(map(_rows, second))
         name = f"{population.population}-{place}"
         own = fitted(name, [one.life for one in first], refused=population.refused)
