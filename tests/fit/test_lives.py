@@ -89,8 +89,11 @@ def test_without_a_task_of_its_own_a_recording_goes_by_its_prompt(tmp_path: Path
     assert Grouping().of(recording) == (files.PROMPT, "")
 
 
-def test_formats_that_name_their_task_are_read_so(tmp_path: Path) -> None:
+def test_formats_that_name_their_task_or_model_are_read_so(tmp_path: Path) -> None:
     assert _read(files.write(tmp_path / "t.json", files.tau2())).task == "7"
+    sample = _read(files.write(tmp_path / "i.json", files.inspect_document(files.inspect_sample())))
+    # Ids of samples begin anew in each log, so a sample goes by its prompt.
+    assert Grouping().of(sample) == (files.PROMPT, "m")
 
 
 @pytest.mark.parametrize(

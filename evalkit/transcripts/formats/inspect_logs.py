@@ -153,6 +153,7 @@ def sample(record: Any, source: Source) -> Recording:
     messages = [_attached(message, attachments) for message in record["messages"]]
     read_messages(conversation, messages, "harness")
     _stops(conversation, mapped(record.get("output")))
+    conversation.model = str(mapped(record.get("output")).get("model") or "")
     name = f"sample{record.get('id')}.epoch{record.get('epoch', 1)}"
     return conversation.recording(
         source.id(name), source.file, "inspect", _end(record), _label(record.get("scores"))
