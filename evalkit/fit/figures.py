@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalkit.transcripts.figures import RATES, Row
-from evalkit.transcripts.outcome import Outcome
+from evalkit.transcripts.outcome import RECORDED, Outcome
 
 #: Endings and stops whose shares are figures.
 _ENDINGS = ("done", "escalated", "limit", "beyond")
@@ -37,7 +37,8 @@ def _row(strategy: str, row: Row) -> Figures:
     found: Figures = {}
     for ending in _ENDINGS:
         found[f"{strategy}: {ending}"] = row.endings[ending] / row.recordings
-    for stop in _STOPS:
+    # The recorded harness stops at the recorded end, whatever that was.
+    for stop in _STOPS if strategy != RECORDED else ():
         found[f"{strategy}: stops {stop}"] = row.stops[stop] / row.recordings
     for rate in (*RATES, "cut_short"):
         base = row.stops["at_end"] + row.stops["before"] if rate == "cut_short" else row.bases[rate]
