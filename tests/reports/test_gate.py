@@ -162,6 +162,12 @@ class TestFlips:
         assert found.code == 0
         assert messages(found, "note") == [": 1 scenarios pass now and did not: s000"]
 
+    @pytest.mark.parametrize(("number", "dots"), [(5, ""), (6, " …")])
+    def test_of_many_that_pass_now_five_are_named(self, tmp_path: Path, number: int, dots: str) -> None:
+        found = gate(tmp_path, [[0]] * number, [[1]] * number)
+        named = ", ".join(f"s{place:03}" for place in range(5))
+        assert messages(found, "note") == [f": {number} scenarios pass now and did not: {named}{dots}"]
+
 
 class TestAlwaysFailing:
     @pytest.mark.parametrize(
@@ -227,9 +233,26 @@ class TestLimits:
             == 0
         )
 
-    @pytest.mark.parametrize("limits", [{"correct": {"nowhere": 0.5}}, {"honest_report": 0.5}])
-    def test_with_nothing_to_hold_it_against(self, tmp_path: Path, limits: dict[str, float]) -> None:
-        assert gate(tmp_path, [[1]], [[1]], Rules(limits=limits)).code == 3
+    @pytest.mark.parametrize(
+        ("limits", "why"),
+        [
+            ({"correct": {"nowhere": 0.5}}, "no such family or level in the run"),
+            ({"honest_report": 0.5}, "empty base"),
+        ],
+    )
+    def test_with_nothing_to_hold_it_against(
+        self, tmp_path: Path, limits: dict[str, float], why: str
+    ) -> None:
+        found = gate(tmp_path, [[1]], [[1]], Rules(limits=limits))
+        assert found.code == 3
+        (message,) = messages(found, "not gateable")
+        assert message.endswith(f"nothing to hold the limit against ({why})")
+
+    def test_of_each_strategy_by_itself(self, tmp_path: Path) -> None:
+        both = {"strategies": ["s", "t"]}
+        before = baseline_of(grid(tmp_path / "before", [[1, 0]], **both))
+        found = judge(grid(tmp_path / "now", [[1, 0]], **both), before, Rules(limits={"correct": 0.5}))
+        assert [reason.contender for reason in found.of("regression")] == ["t"]
 
 
 class TestDifferences:
