@@ -39,7 +39,11 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "A claim asks for the finish tool, the keyword and the output by name; whatever else a channel is is "
         "text, also none."
     ),
-    ("evalkit.harnesses.loop._on_refusal", "0", "-1"): (
+    (
+        "evalkit.harnesses.loop._on_refusal",
+        '0 in allowed = {"fallback": 1, "retry": REFUSALS_IN_A_ROW}.get(policy, 0)',
+        "-1",
+    ): (
         "Refusals in a row are held against how many are allowed, and there are never fewer than none: at "
         "least -1 says as much as at least 0."
     ),
@@ -55,11 +59,22 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "It is there where calls have run and a limit is reached. What follows asks done_when once, ends "
         "done where it is met, else by the limit, with the same report, as the branch does."
     ),
-    ("evalkit.scenarios.player.Player.__init__", "0", "1"): (
+    (
+        "evalkit.scenarios.player.Player.__init__",
+        "0 in self.start = PlayerState(loops=(0,) * self._loops, visits=(0,) * self._choices, ",
+        "1",
+    ): (
         "A loop sets its count when it is come to, before anything reads it. (The counts of choices begin at "
         "0 too: a test notices another beginning.)"
     ),
-    ("evalkit.scoring.ideal.IdealMind.__init__", "1", "2"): (
+    ("evalkit.scoring.ideal.IdealMind.__init__", "1 in self._best = -1", "2"): (
         "Before anything is seen the best is below every count of settled items, and -2 is as -1 is."
+    ),
+    ("evalkit.core.traces.Trace.__init__", '0 in self._ended_on = (0, "")', "-1"): (
+        "The number of turns is asked about together with the kind of what came, and without one it is none."
+    ),
+    ("evalkit.core.traces.Trace._begin_question", "0 in self.max_repeating = 0", "1"): (
+        "It is read against the number from which on repeating is for nothing, which is 12, and counted up "
+        "from repetitions, of which the first makes it 1."
     ),
 }

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -68,9 +69,16 @@ class Mutant:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What it is known by, wherever its line has moved: scope, what stood there, what stands there."""
-        assert self.change is not None
-        return f"{self.module}.{self.change.scope}", self.change.before, self.change.after
+        """What it is known by, wherever its line has moved: scope, what stood there, what stands there.
+
+        What stood there is told with its line where it is a number: a function has many of them.
+        """
+        change = self.change
+        assert change is not None
+        before = change.before
+        if change.rule == "constant":
+            before += f" in {source_of(self.module).splitlines()[change.line - 1].strip()[:80]}"
+        return f"{self.module}.{change.scope}", before, change.after
 
 
 @dataclass(frozen=True)
@@ -98,6 +106,7 @@ def sample(places: Iterable[Place], size: int, seed: int) -> list[Mutant]:
     return every[:size]
 
 
+@cache
 def source_of(module: str) -> str:
     """A module's text."""
     return (ROOT / module.replace(".", "/")).with_suffix(".py").read_text()
