@@ -77,4 +77,17 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "It is read against the number from which on repeating is for nothing, which is 12, and counted up "
         "from repetitions, of which the first makes it 1."
     ),
+    **{
+        ("evalkit.scoring.ideal.IdealMind.__init__", f"0 in self.{name} = 0", after): (
+            "The first turn that is judged has more settled than the best so far, which is -1, and that sets "
+            "the count to 0."
+        )
+        for name in ("_nudges", "_turns", "_unsettling")
+        for after in ("1", "-1")
+    },
+    (
+        "evalkit.scoring.arena.Arena.task",
+        "self._task if seed == self._task.seed else msgspec.structs.replace(self._task, seed=seed)",
+        "msgspec.structs.replace(self._task, seed=seed)",
+    ): ("A task with its own seed put into it is an equal task."),
 }

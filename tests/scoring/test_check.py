@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
+from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.check import check_scenario, examine
 from tests.helpers import scenario
 
@@ -118,3 +120,16 @@ def test_what_nobody_can_finish_is_refused_where_it_is_not_meant() -> None:
     (found,) = messages(blocked, accept=["done/complete"])
     assert found.startswith("the ideal harness is not correct on it")
     assert messages(blocked) == messages(blocked, accept=["escalated/stuck"]) == []
+
+
+def test_twins_name_each_other() -> None:
+    moves = [{"say": "x"}]
+    mine = scenario(moves, twin="another")
+    assert messages_of(mine, {}) == ["twin: no scenario 'another'"]
+    other = msgspec.structs.replace(mine, name="another", twin=None)
+    (said,) = messages_of(mine, {"another": other})
+    assert said == "twin: 'another' does not name this scenario as its twin"
+
+
+def messages_of(loaded: Scenario, known: dict[str, Scenario]) -> list[str]:
+    return [found.message for found in check_scenario(loaded, known) if found.message.startswith("twin")]
