@@ -90,4 +90,9 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "self._task if seed == self._task.seed else msgspec.structs.replace(self._task, seed=seed)",
         "msgspec.structs.replace(self._task, seed=seed)",
     ): ("A task with its own seed put into it is an equal task."),
+    (
+        "evalkit.scoring.episode._find",
+        "open_ or truth != 'complete'",
+        "truth != 'complete'",
+    ): ("With something open the oracle does not hold, and then the truth is not complete."),
 }

@@ -96,6 +96,19 @@ class TestSql:
         folder = Tree({"x.db": make_entry("x.db", data)})
         assert not holds({"sql": {"path": "x.db", "query": "select count(*) from row", "count": 0}}, folder)
 
+    @pytest.mark.parametrize(("version", "expected"), [(1, True), (2, True), (3, False)])
+    def test_a_file_that_asks_for_a_log_is_read_and_one_of_an_unknown_version_is_not(
+        self, tmp_path: Path, version: int, expected: bool
+    ) -> None:
+        base = sqlite3.connect(tmp_path / "x.db")
+        base.execute("create table row (name)")
+        base.commit()
+        base.close()
+        data = (tmp_path / "x.db").read_bytes()
+        folder = Tree({"x.db": make_entry("x.db", data[:18] + bytes((version, version)) + data[20:])})
+        query = {"path": "x.db", "query": "select count(*) from row", "count": 0}
+        assert holds({"sql": query}, folder) is expected
+
 
 @pytest.mark.parametrize(
     ("check", "message"),

@@ -26,6 +26,14 @@ def test_weak_checks_are_the_first_half_rounded_up_or_as_declared() -> None:
     assert world("items", weak_checks=()).check("weak").met
 
 
+def test_nothing_is_done_skipped_or_approved_at_the_start() -> None:
+    target = world("items", skippable=("first",), gated=("first", "second"))
+    assert target.progress() == 0
+    assert target.call("do_item", {"item": "first"}).error
+    target.skip(1)
+    assert target.progress() == 1
+
+
 def test_reading_tells_open_from_done() -> None:
     target = world("items")
     assert target.call("read_item", {"item": "first"}).text == "first: open"
