@@ -73,10 +73,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("evalkit.core.traces.Trace.__init__", '0 in self._ended_on = (0, "")', "-1"): (
         "The number of turns is asked about together with the kind of what came, and without one it is none."
     ),
-    ("evalkit.core.traces.Trace._begin_question", "0 in self.max_repeating = 0", "1"): (
-        "It is read against the number from which on repeating is for nothing, which is 12, and counted up "
-        "from repetitions, of which the first makes it 1."
-    ),
     **{
         ("evalkit.scoring.ideal.IdealMind.__init__", f"0 in self.{name} = 0", after): (
             "The first turn that is judged has more settled than the best so far, which is -1, and that sets "
