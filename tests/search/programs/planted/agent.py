@@ -25,6 +25,7 @@ class Careful:
         self.nudges = self.cut_offs = self.resends = self.calls = 0
         self.acted, self.seen = set(), []
         self.limit, self.messaged = 4096, False
+        self.turns = 0
         self.journal = {}
         if bug == "leak":
             self.done |= LEFT
@@ -36,11 +37,12 @@ class Careful:
             self.messages, self.listed, self.journal = kept["messages"], kept["listed"], kept["journal"]
             self.done, self.acted = set(kept["done"]), set(kept["acted"])
             self.nudges, self.calls, self.limit = kept["nudges"], kept["calls"], kept["limit"]
+            self.turns = kept["turns"]
 
     def keep(self):
         kept = {"messages": self.messages, "listed": self.listed, "journal": self.journal}
         kept |= {"done": sorted(self.done), "acted": sorted(self.acted)}
-        kept |= {"nudges": self.nudges, "calls": self.calls, "limit": self.limit}
+        kept |= {"nudges": self.nudges, "calls": self.calls, "limit": self.limit, "turns": self.turns}
         with open(self.record + ".new", "w") as file:
             json.dump(kept, file)
         os.replace(self.record + ".new", self.record)
@@ -141,7 +143,9 @@ class Careful:
 
     def work(self):
         """The ending."""
-        for _ in range(TURNS):
+        # Counted across kills, or one who is killed in each turn never ends.
+        while self.turns < TURNS:
+            self.turns += 1
             ending = self.open_turn() or self.step(self.ask())
             if ending is not None:
                 return ending
@@ -217,7 +221,7 @@ def run(job):
     while (message := job.next_message(ending)) is not None:
         if ending["ending"] == "limit":
             continue
-        task.messaged, task.nudges = True, 0
+        task.messaged, task.nudges, task.turns = True, 0, 0
         task.messages.append({"role": "user", "content": message})
         ending = task.work()
     return ending
