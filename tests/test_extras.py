@@ -76,6 +76,22 @@ def test_it_is_one_line_and_exit_2(tmp_path: Path, gone: str, words: tuple[str, 
     assert not (tmp_path / "reports").exists()
 
 
+def test_a_plain_install_plays_a_run_to_its_end(tmp_path: Path) -> None:
+    """Nothing that an extra brings is asked for: not when it has been played either."""
+    gone = ",".join(EXTRAS)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, gone, *RUN, "--out", "out"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "evalkit show out" in done.stdout
+    assert (tmp_path / "out" / "report.md").is_file()
+
+
 def test_a_module_of_the_users_own_that_is_missing_is_not_taken_for_an_extra(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import nowhere_to_be_found\n")
     words = [sys.executable, "-m", "evalkit", "run", "partial_completion", "-s", "mine:gate"]

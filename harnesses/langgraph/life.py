@@ -97,7 +97,7 @@ def run(job):
         )
 
     model = ChatAnthropic(model=job.model)
-    thread = {"configurable": {"thread_id": "task"}, "recursion_limit": 100}
+    thread = {"configurable": {"thread_id": "task"}}
     durability = job.variant if job.variant in ("async", "exit") else "sync"
     with sqlite3.connect("checkpoints.sqlite", check_same_thread=False) as connection:
         agent = create_agent(
