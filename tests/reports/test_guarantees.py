@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from evalkit.cli.guarantees import with_events
 from evalkit.cli.harnesses import GUARANTEES
+from evalkit.harnesses.find import SHIPPED, find_harness
 from evalkit.harnesses.manifest import Events, Promise
 from evalkit.reports.guarantees import (
     CANNOT,
@@ -18,6 +22,7 @@ from evalkit.reports.guarantees import (
     of_approval,
     of_crash,
 )
+from evalkit.runs.plan import is_worker
 from evalkit.scenarios.loader import load_file
 from evalkit.scoring.check import check_scenario
 
@@ -110,6 +115,25 @@ def test_the_page_shows_claim_and_measure_and_how_to_see_what_broke() -> None:
     assert "- b, driven twice: effect twice. `evalkit harnesses run b asked-twice`" in page
     assert "| b | – | yes | returns, no other arguments | – | 9 |" in page
     assert "Of the 12 scenarios" in page
+
+
+def test_the_shipped_page_names_what_is_there() -> None:
+    """Each row is a harness of today, each column a class of today, each command one that can be given."""
+    page = (SHIPPED.parent / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    classes = [class_of(each.name, each.family, each.summary) for each in load_file(GUARANTEES)]
+    for each in classes:
+        assert f"- **{each.heading}**" in page, each
+    for name, scenario in re.findall(r"`evalkit harnesses run (\S+) (\S+)`", page):
+        assert find_harness(name).name == name
+        assert scenario in {each.scenario for each in classes}
+    crashes = page.split("## When it is killed")[1].split("## When a person decides")[0]
+    rows = set(re.findall(r"^\| (\S+) \|", crashes, re.M)) - {"harness", "---"}
+    assert rows <= set(with_events())
+    frameworks = {name.partition(":")[0] for name in with_events()}
+    assert {name.partition(":")[0] for name in rows} == frameworks
+    for name in rows:
+        promised = () if is_worker(name) else find_harness(name).manifest.promises
+        assert all(f"]({promise.source})" in page for promise in promised), name
 
 
 def test_each_class_has_a_sound_scenario_of_six_moves_at_most() -> None:
