@@ -25,8 +25,9 @@ stands in its folder under `harnesses/`, in one short file. One episode shows wh
 _WORDS = """
 *once*, *twice*: how often the call took effect in the end. *lost*: never, and nobody was told. *closed*,
 *said*: the harness answered the call itself, with a result that no tool gave, and did not run it again.
-*failed*: the run did not go on. The guarantee is what the exercised moments amount to. *When the call was
-answered* is a race of some 20 ms between the kill and what writes the result: another run may show the other.
+*failed*: the run did not go on. The guarantee is what the exercised moments amount to. What a
+framework writes in the background races with the kill, most of all *when the call was answered* (20 ms) and
+where a transcript is written late: another run may show another cell.
 """
 
 
