@@ -75,6 +75,8 @@ class Memory(msgspec.Struct):
     prompt: str = ""
     summaries: tuple[str, ...] = ()
     summed: bool = False
+    #: Whether its client was killed since the last turn: what it leaves out then it never kept.
+    died: bool = False
 
     @property
     def sent(self) -> Sent | None:
@@ -201,6 +203,8 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
     if number:
         at = memory.turns[number - 1]
         tail = pieces[length:]
+        if memory.died and number == turns and at.sent.turn.calls and tail and all(map(_is_users, tail)):
+            return _anew(memory, plain, start, pieces, point, at.parent)
         held = incoming.continues == at.sent.id
         dropped = number == turns and bool(tail or memory.fault or not _holds(at.sent.turn))
         dropped = dropped and not memory.summed

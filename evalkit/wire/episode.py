@@ -267,7 +267,7 @@ class Episode:
         wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
         self._spoken.delivered(wire)
         memory.turns.append(Held(joined.point, Sent(turn, wire, out.id, ids), joined.parent))
-        memory.fault, memory.delivered, memory.summed = False, False, False
+        memory.fault, memory.delivered, memory.summed, memory.died = False, False, False, False
         self._last = msgspec.structs.replace(out, turn=wire)
         said = f"turn {self.turns}: {', '.join(call.tool for call in turn.calls) or turn.stop}"
         how = {"new": "a new", "compacted": "a compacted", "back": "an earlier point of the"}.get(joined.kind)
@@ -533,7 +533,7 @@ class Episode:
     def died(self) -> None:
         """The harness is dead; what follows is another process."""
         self.kill_at = None
-        self.memory.summed = False
+        self.memory.summed, self.memory.died = False, True
         self.resumed = True
         dead, self._dead = self._dead, threading.Event()
         self.script.killed()

@@ -111,6 +111,11 @@ def run(job):
 serve(run)
 """
 )
+#: It goes on from what it saved before its last request, and says so to the model.
+SAYS_GO_ON = SAVES.replace(
+    "    while True:",
+    '    if job.resumes:\n        messages.append({"role": "user", "content": "Continue."})\n    while True:',
+)
 NODE = """
 const { serve } = await import(process.env.EVALKIT_CLIENT);
 const turn = async (job, messages) => {
@@ -233,6 +238,14 @@ class TestWordsWhileItWorks:
 
 
 class TestKilledAndResumed:
+    @pytest.mark.parametrize("moment", ["tool, before: true", "reply"])
+    def test_a_turn_that_was_never_kept_is_said_anew(self, tmp_path: Path, moment: str) -> None:
+        """What it says at its restart is no answer to a call that the request does not hold."""
+        text = CRASH.replace("MOMENT", moment)
+        episode = play(tmp_path, SAYS_GO_ON, text, resident=True, events={"crash": True})
+        assert (episode.outcome, episode.correct) == ("done/complete", True), episode
+        assert (episode.rolled_back, episode.closed_calls, episode.not_exercised) == (1, 0, False)
+
     @pytest.mark.parametrize("resident", [True, False], ids=["resident", "command"])
     @pytest.mark.parametrize(
         "moment", ["tool", "tool, before: true", "answered", "request", "reply", "ended"]
