@@ -20,7 +20,7 @@ _COST = click.FloatRange(min=0)
 @click.option("--false-done", type=_COST, help="What a run costs that was called done and was not.")
 @click.option("--premature-stop", type=_COST, help="What a run costs that gave up early otherwise.")
 @click.option("--look", type=_COST, help="What a person's look costs: each escalation is one.")
-@click.option("--token", type=_COST, help="What a token costs.")
+@click.option("--token-cost", "token", type=_COST, help="What a token costs.")
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON and nothing else.")
 def command(
     runs: tuple[str, ...],
