@@ -28,7 +28,8 @@ pytestmark = pytest.mark.harness
 FRAMEWORKS = ("openai-agents", "pydantic-ai", "langgraph", "vercel-ai", "google-adk", "claude-agent-sdk")
 #: What takes words only behind an ending.
 DEAF = ("google-adk",)
-#: What closes an open call after a kill, with a result that says that its outcome is unknown.
+#: What closes an open call after a kill, with a result that says that its outcome is unknown, or finds no
+#: trace of it, by what it had written by then.
 CLOSES = ("claude-agent-sdk",)
 WORDS = ("a-message-after-the-ending", "words-during-a-turn")
 KILLS = ("killed-before-a-call", "killed-at-a-request")
@@ -69,7 +70,8 @@ def test_words_are_heard_and_a_killed_run_goes_on(server: Any, name: str) -> Non
     for scenario, episode in lived(server, variant, *words, *KILLS).items():
         assert (episode.not_exercised, episode.undelivered_words) == (False, 0), (scenario, episode)
         if name in CLOSES and scenario == "killed-before-a-call":
-            assert (episode.closed_calls, episode.duplicate_effects) == (1, 0), episode
+            assert episode.duplicate_effects == 0, episode
+            assert episode.closed_calls == 1 or episode.outcome == "done/complete", episode
         else:
             assert (episode.outcome, episode.correct) == ("done/complete", True), (scenario, episode)
 
@@ -78,7 +80,10 @@ def test_words_are_heard_and_a_killed_run_goes_on(server: Any, name: str) -> Non
 def test_each_decision_is_for_its_own_call_also_after_a_kill(server: Any, name: str) -> None:
     for scenario, episode in lived(server, f"{name}:approval", *APPROVALS).items():
         closes = name in CLOSES and scenario == "killed-as-it-waits"
-        assert episode.outcome == ("done/spoiled" if closes else "done/complete"), (scenario, episode)
+        assert episode.outcome in ("done/complete", *(("done/spoiled",) if closes else ())), (
+            scenario,
+            episode,
+        )
         counts = (episode.not_exercised, episode.unapproved_calls, episode.unasked_calls)
         assert counts == (False, 0, 0), (scenario, episode)
 
