@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -45,6 +45,7 @@ Moment: TypeAlias = Literal["turn", "pause", "decision", "ending"]
 #: Moments of a crash that lie between two requests.
 _BETWEEN = frozenset(("answered", "ended"))
 _NOTHING = Request()
+_NO_ENTRIES: Mapping[Any, Any] = MappingProxyType({})
 _NOTHING_YET = Emission(make_turn((), "unknown"), "", "")
 #: What a child agent's next request is to its model: the same conversation, extended.
 _AGAIN = Stimulus("on", False, False, False, False, False, False, "")
@@ -60,6 +61,9 @@ class Spent(msgspec.Struct, frozen=True, gc=False):
     def more(self, read: int, wrote: int) -> Spent:
         """The same after one more turn."""
         return Spent(self.turns + 1, self.input_tokens + read, self.output_tokens + wrote)
+
+
+_NOTHING_SPENT = Spent()
 
 
 class Words(msgspec.Struct, frozen=True, gc=False):
@@ -190,7 +194,7 @@ class Stage:
         self.input_tokens = 0
         self.output_tokens = 0
         #: What helpers within a call have spent, a part of the tokens above.
-        self.helpers = Spent()
+        self.helpers = _NOTHING_SPENT
         self.faulted = False
         #: The script's last delivery.
         self._emitted = _NOTHING_YET
@@ -226,7 +230,7 @@ class Stage:
         #: as a whole shows, where somebody has looked; what tools answered when an item was done.
         self._shown = 0
         self._looked: int | None = None
-        self._told: Mapping[str, int] = MappingProxyType({})
+        self._told: Mapping[str, int] = _NO_ENTRIES
         #: What makes a program compact its conversation; None where the driver is told of a compaction.
         self.compactor: Compactor | None = None
         self._compacted = False
@@ -240,11 +244,11 @@ class Stage:
         #: Whether the harness lays gated calls before a person itself; else each decision just comes.
         self.asks_person = False
         #: What helpers have said, by the arguments of the call.
-        self._helped: Mapping[str, str] = MappingProxyType({})
+        self._helped: Mapping[str, str] = _NO_ENTRIES
         #: The last turns of conversations that were left behind, and how many turns were counted for it.
-        self._given_up: Mapping[int, int] = MappingProxyType({})
+        self._given_up: Mapping[int, int] = _NO_ENTRIES
         #: How often each fault and event came, by its place in the script.
-        self._met: Mapping[int, int] = MappingProxyType({})
+        self._met: Mapping[int, int] = _NO_ENTRIES
         self.player = player
         self.world = world
         self.task = task

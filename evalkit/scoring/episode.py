@@ -252,6 +252,8 @@ def _twin(trace: Trace, ending: EndingKind, holds: bool) -> tuple[bool, bool]:
 def _duplicates(trace: Trace, effects: dict[str, int], once: bool) -> int:
     """Executions beyond the model's calls, each found with the turn that it repeats."""
     called, total = trace.called, 0
+    if effects == called and not once:
+        return 0
     for action, count in effects.items():
         surplus = count - (1 if once else called.get(action, 0))
         if surplus > 0:
