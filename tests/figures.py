@@ -300,7 +300,8 @@ def cells() -> None:
                 rows.append({(row["scenario"], row["strategy"]): row for row in csv.DictReader(file)})
     old, new = rows
     both = sorted(old.keys() & new.keys())
-    columns = [column for column in old[both[0]] if column in new[both[0]]]
+    # An episode's number says only which others there are.
+    columns = [column for column in old[both[0]] if column in new[both[0]] and column != "episode"]
     changed = Counter(
         ", ".join(differ)
         for key in both
