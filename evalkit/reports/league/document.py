@@ -137,8 +137,8 @@ def library_parts(league: League) -> list[tuple[str, str, list[str]]]:
     return [
         (
             "The library by family",
-            "Correct of the scenarios that the harness can play; the library is written, not sampled. A harness "
-            "that is not in this table was not played on it.",
+            "Correct of the scenarios that the harness can play; the library is written, not sampled. A "
+            "harness that is not in this table was not played on it.",
             [family for family in families if family not in LIFE],
         ),
         (
