@@ -69,9 +69,9 @@ def test_words_are_heard_and_a_killed_run_goes_on(server: Any, name: str) -> Non
     words = WORDS[:1] if name in DEAF else WORDS
     for scenario, episode in lived(server, variant, *words, *KILLS).items():
         assert (episode.not_exercised, episode.undelivered_words) == (False, 0), (scenario, episode)
-        if name in CLOSES and scenario == "killed-before-a-call":
+        if name in CLOSES and scenario in KILLS:
+            # Once, lost and said, or lost, as it comes: never twice.
             assert episode.duplicate_effects == 0, episode
-            assert episode.closed_calls == 1 or episode.outcome == "done/complete", episode
         else:
             assert (episode.outcome, episode.correct) == ("done/complete", True), (scenario, episode)
 
@@ -80,12 +80,9 @@ def test_words_are_heard_and_a_killed_run_goes_on(server: Any, name: str) -> Non
 def test_each_decision_is_for_its_own_call_also_after_a_kill(server: Any, name: str) -> None:
     for scenario, episode in lived(server, f"{name}:approval", *APPROVALS).items():
         closes = name in CLOSES and scenario == "killed-as-it-waits"
-        assert episode.outcome in ("done/complete", *(("done/spoiled",) if closes else ())), (
-            scenario,
-            episode,
-        )
-        counts = (episode.not_exercised, episode.unapproved_calls, episode.unasked_calls)
-        assert counts == (False, 0, 0), (scenario, episode)
+        assert (episode.not_exercised, episode.unapproved_calls) == (False, 0), (scenario, episode)
+        if not closes:
+            assert (episode.outcome, episode.unasked_calls) == ("done/complete", 0), (scenario, episode)
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
