@@ -200,12 +200,14 @@ def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
     for name in names or tuple(shipped()):
         with one_line_errors():
             cards.append(card_of(name))
-        if out is None and not as_json:
+        if out is not None:
+            # One at a time: each takes minutes, and an interrupt is to cost no more than the one.
+            write_cards(cards[-1:], out)
+        elif not as_json:
             click.echo(card_text(cards[-1]), nl=False)
     if as_json:
         click.echo(cards_json(cards), nl=False)
     if out is not None:
-        write_cards(cards, out)
         click.echo(f"cards: {out / 'README.md'}")
 
 

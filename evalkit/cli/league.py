@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import msgspec
@@ -10,8 +9,9 @@ import msgspec
 from evalkit.cli.harnesses import pins
 from evalkit.cli.kept_runs import kept_run
 from evalkit.cli.setting_up import set_up_all
+from evalkit.core.toml import toml_of
 from evalkit.harnesses.find import BEHAVIOURS, SHIPPED, find_harness
-from evalkit.reports.league.figures import Behaviour, League, Row, kept_league, merged, row_of
+from evalkit.reports.league.figures import Behaviour, League, keep_league, kept_league, merged, row_of
 from evalkit.reports.league.files import write_league
 from evalkit.scenarios.suites import load_suites
 from evalkit.wire.answers import TITLES
@@ -23,12 +23,12 @@ DOCUMENTED = SHIPPED / "documented.toml"
 def make_league(names: tuple[str, ...], library: bool, workers: int | None, out: Path) -> list[str]:
     """Run what is missing of the league and write it; notes on what was left out.
 
-    Rows that are there and are not named stay as they are.
+    Rows that are there and are not named stay as they are. Each row is kept when it is whole, so that an
+    interrupt costs the one that is being played.
     """
-    kept = kept_league(out)
+    league = kept_league(out)
     set_up_all(names)
-    runs = out / "runs"
-    rows: dict[str, Row] = {}
+    runs, told = out / "runs", _told()
     families = {scenario.name: scenario.family for scenario in load_suites(())} if library else {}
     for name in names:
         harness = find_harness(name)
@@ -46,16 +46,17 @@ def make_league(names: tuple[str, ...], library: bool, workers: int | None, out:
             caps=harness.caps,
             folder=f"harnesses/{harness.folder.name}" if harness.folder.parent == SHIPPED else "",
         )
-        if kept is not None and not library and name in kept.rows:
-            row = msgspec.structs.replace(row, library=kept.rows[name].library)
-        rows[name] = row
+        if league is not None and not library and name in league.rows:
+            row = msgspec.structs.replace(row, library=league.rows[name].library)
         for store in filter(None, (behaviours, whole)):
             store.close()
-    return write_league(merged(kept, League(_told(), rows, families)), out)
+        league = merged(league, League(told, {name: row}, families))
+        keep_league(league, out)
+    return write_league(league, out) if league is not None else []
 
 
 def _told() -> tuple[Behaviour, ...]:
-    documented = tomllib.loads(DOCUMENTED.read_text(encoding="utf-8"))
+    documented = toml_of(DOCUMENTED.read_bytes())
     return tuple(
         Behaviour(scenario.name, scenario.summary, **documented[scenario.name])
         for scenario in load_suites((str(BEHAVIOURS),))

@@ -247,6 +247,19 @@ def test_all_of_the_league_have_one() -> None:
     assert [name for name in rows if f"| [{name}]({name.replace(':', '-')}.txt) |" not in cards] == []
 
 
+def test_an_interrupt_costs_the_card_that_is_being_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def card_of(name: str) -> Card:
+        if name == "second":
+            raise KeyboardInterrupt
+        return made_up(name)
+
+    monkeypatch.setattr("evalkit.cli.cards.card_of", card_of)
+    CliRunner().invoke(main, ["harnesses", "card", "first", "second", "--out", str(tmp_path)])
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["README.md", "first.txt"]
+
+
 def test_the_commands_words() -> None:
     both = CliRunner().invoke(main, ["harnesses", "card", "gated-loop", "--json", "--out", "x"])
     assert (both.exit_code, both.stderr.splitlines()[0]) == (

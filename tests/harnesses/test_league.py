@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from evalkit.cli import main
 from evalkit.cli.league import DOCUMENTED, make_league
 from evalkit.core.toml import toml_of
 from evalkit.harnesses.find import SHIPPED, shipped
+from evalkit.harnesses.manifest import Harness
 from evalkit.reports.league.document import in_the_field, league_markdown, library_parts, library_rows
 from evalkit.reports.league.faults import faults
 from evalkit.reports.league.figures import (
@@ -30,6 +32,7 @@ from evalkit.reports.league.figures import (
 )
 from evalkit.reports.league.files import write_league
 from evalkit.reports.league.page import league_page
+from evalkit.runs.store import Store
 from evalkit.scenarios.loader import load_file
 
 RIGHT, WRONG = (
@@ -171,8 +174,22 @@ def played(tmp_path: Path) -> tuple[Path, list[str]]:
     return folder, ["harnesses", "league", "--harness", REFERENCE, "--no-library", "--out", str(folder)]
 
 
-def test_a_league_of_one_that_needs_no_package(played: tuple[Path, list[str]]) -> None:
+def interrupts(at: str) -> Callable[[Harness], list[str]]:
+    """What tells the versions of a harness, interrupted at one."""
+
+    def pins(harness: Harness) -> list[str]:
+        if harness.name == at:
+            raise KeyboardInterrupt
+        return []
+
+    return pins
+
+
+def test_a_league_of_one_that_needs_no_package(
+    played: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder, arguments = played
+    runs = folder / "runs" / "behaviours" / REFERENCE
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     text = (folder / "README.md").read_text()
@@ -185,6 +202,16 @@ def test_a_league_of_one_that_needs_no_package(played: tuple[Path, list[str]]) -
     assert "list_items" in mine["paused"].transcript
     # It offers no server tool, so an API would not answer with one.
     assert mine["paused-in-a-server-tool"].why == "such an answer cannot come: no server tool was offered"
+    (folder / "league.json").unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr("evalkit.cli.league.pins", interrupts("openai-loop"))
+        patched.setattr("evalkit.cli.league.set_up_all", lambda names: None)
+        patched.setattr("evalkit.cli.league.kept_run", lambda *_: Store.open(runs, write=False))
+        with pytest.raises(KeyboardInterrupt):
+            make_league((REFERENCE, "openai-loop"), False, 2, folder)
+    after = kept_league(folder)
+    assert after is not None
+    assert list(after.rows) == [REFERENCE]
     others = {**league.rows, "other": row(plain=RIGHT)}
     (folder / "league.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(league, rows=others)))
     make_league((REFERENCE,), False, 2, folder)

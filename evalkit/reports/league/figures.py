@@ -88,6 +88,13 @@ def kept_league(folder: Path) -> League | None:
         raise LeagueError(f"{file}: is no league of this version ({error}); choose another --out") from None
 
 
+def keep_league(league: League, folder: Path) -> None:
+    """Write the figures of a league into its folder, which is made where it is not there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    encoded = msgspec.json.format(msgspec.json.encode(league), indent=1)
+    (folder / FILE).write_bytes(encoded + b"\n")
+
+
 def merged(kept: League | None, new: League) -> League:
     """The new rows beside those that were there and are not played again."""
     if kept is None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from evalkit.extras import missing
 from evalkit.reports.charts import ChartsMissing
 from evalkit.reports.charts.outcomes import GROUPS, group_of
 from evalkit.reports.charts.style import RC, one
 from evalkit.reports.league.document import in_order, league_markdown
-from evalkit.reports.league.figures import FILE, League, Result
+from evalkit.reports.league.figures import League, Result, keep_league
 from evalkit.reports.league.page import league_page
 
 _CANNOT = ("#f0f0f0", "")
@@ -19,9 +17,7 @@ _CANNOT = ("#f0f0f0", "")
 
 def write_league(league: League, folder: Path) -> list[str]:
     """Write ``league.json``, ``README.md``, ``index.html`` and ``heat.svg``; notes on what was left out."""
-    folder.mkdir(parents=True, exist_ok=True)
-    encoded = msgspec.json.format(msgspec.json.encode(league), indent=1)
-    (folder / FILE).write_bytes(encoded + b"\n")
+    keep_league(league, folder)
     (folder / "README.md").write_text(league_markdown(league), encoding="utf-8")
     (folder / "index.html").write_text(league_page(league), encoding="utf-8")
     try:
