@@ -16,10 +16,10 @@ from evalkit.runs.plan import make_plan, sources_of
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store
 from evalkit.scenarios.suites import load_suites
+from evalkit.stats.run_comparison import Versus, versus
 from evalkit.stats.summary import summarize
-from evalkit.stats.versus import Versus, versus
-from evalkit.strategies.library import find_strategy, given
 from evalkit.strategies.presets import DEFAULT
+from evalkit.strategies.registry import find_strategy, given
 from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Run:
 
         ``charts`` are drawn or not; None draws them from twenty scenarios on, as the command does.
         """
-        from evalkit.reports.html import SINGLE_FILE
+        from evalkit.reports.page.html import SINGLE_FILE
         from evalkit.reports.write import write_report
 
         store = Store.open(self.folder, write=False)
@@ -159,9 +159,9 @@ def judge(
     ``labels`` is a CSV file that says which recordings were complete. ``out`` is the folder of the report;
     without it one below ``reports/``. LabelError, StrategyError: what cannot be used.
     """
-    from evalkit.transcripts.claims import claim_of
+    from evalkit.transcripts.judging.run import Judgement, judge_paths
     from evalkit.transcripts.labels import Labels
-    from evalkit.transcripts.run import Judgement, judge_paths
+    from evalkit.transcripts.turn_claims import claim_of
 
     named: Iterable[str | Strategy] = [strategies] if isinstance(strategies, str | Strategy) else strategies
     chosen = [one if isinstance(one, Strategy) else find_strategy(one) for one in named]

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from evalkit.harnesses.records import Kept
+    from evalkit.harnesses.episode_record import Kept
     from evalkit.scenarios.scenario import Scenario
     from evalkit.scoring.episode import Episode
-    from evalkit.scoring.foreign import Contract, Trial
+    from evalkit.scoring.foreign_episode import Contract, Trial
     from evalkit.wire.server import Server
 
 MARK = "termination"
@@ -83,7 +83,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _flag_of(wanted: object) -> str:
     """The flag that a property forbids: "no false done" is about ``false_done``. ValueError for another."""
-    from evalkit.scoring.figures import MARKS
+    from evalkit.scoring.episode_fields import MARKS
 
     flag = str(wanted).removeprefix("no ").replace(" ", "_")
     if not str(wanted).startswith("no ") or flag not in MARKS:
@@ -117,7 +117,7 @@ def harness(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture(scope="session")
 def evalkit_server() -> Iterator[Server]:
     """The scripted model server of this process."""
-    from evalkit.scoring.foreign import server_for_harnesses
+    from evalkit.scoring.foreign_episode import server_for_harnesses
 
     with server_for_harnesses() as server:
         yield server
@@ -231,20 +231,20 @@ class Termination:
 
     def _begin(self, contract: Contract) -> Trial:
         from evalkit.scoring.arena import Arena
-        from evalkit.scoring.foreign import Trial
+        from evalkit.scoring.foreign_episode import Trial
 
         server = self._request.getfixturevalue("evalkit_server")
         return Trial(Arena(self.scenario, contract.offered), self.seed, contract, server)
 
     def _contract(self, name: str) -> Contract:
-        from evalkit.scoring.foreign import Contract
+        from evalkit.scoring.foreign_episode import Contract
 
         return Contract(name, dialect=self._mark.kwargs.get("dialect") or "anthropic")
 
     def _runner(self, harness: Any) -> tuple[Contract, Any]:
         from evalkit.harnesses.callables import CallableRunner
         from evalkit.harnesses.find import find_harness
-        from evalkit.scoring.foreign import contract_of, hear, runner_of, why_not_expressible
+        from evalkit.scoring.foreign_episode import contract_of, hear, runner_of, why_not_expressible
 
         runners = self._request.getfixturevalue("evalkit_runners")
         seconds = self._mark.kwargs.get("time_limit_s")
@@ -327,7 +327,7 @@ class _Reporter:
     def pytest_sessionfinish(self) -> None:
         if not self._records:
             return
-        from evalkit.reports.of_tests import write_tests
+        from evalkit.reports.ci.test_session import write_tests
 
         self._written = write_tests(self._records, self._config.getoption("--evalkit-report"))
 

@@ -16,12 +16,12 @@ import pytest
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Turn
-from evalkit.harnesses.driver import LoopMind, drive
-from evalkit.harnesses.loop import State
-from evalkit.models.scripted import Stage
+from evalkit.drivers.in_process import LoopMind, drive
+from evalkit.loop.loop import State
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
+from evalkit.stage.stage import Stage
 from evalkit.strategies.conditions import when
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
@@ -211,7 +211,7 @@ def test_the_loops_state_holds_no_messages(name: str) -> None:
 
 def test_workers_write_no_store() -> None:
     """What runs in a worker process, and the rooms it uses, have no way to a store that is open to write."""
-    files = [ROOT / "evalkit/runs/work.py", ROOT / "evalkit/runs/on_worker.py"]
+    files = [ROOT / "evalkit/runs/chunk_worker.py", ROOT / "evalkit/runs/cluster_tasks.py"]
     files += (ROOT / "evalkit/scoring").glob("*.py")
     for file in files:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -13,8 +13,8 @@ import pytest
 
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scoring.check import check_scenario
-from evalkit.scoring.figures import MARKS, Episode
+from evalkit.scoring.episode_fields import MARKS, Episode
+from evalkit.scoring.soundness import check_scenario
 from tests.helpers import play
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"

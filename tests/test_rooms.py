@@ -10,27 +10,27 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from evalkit.claims.bench import Bench
-from evalkit.claims.stopping import reports_end_the_run
 from evalkit.cli import main
 from evalkit.containment.folders import held
 from evalkit.core.requests import Request
 from evalkit.core.turns import Text, make_turn
-from evalkit.coverage.cells import label_cells
+from evalkit.drivers.in_process import LoopMind, drive
+from evalkit.experiments.claims.about_stopping import reports_end_the_run
+from evalkit.experiments.claims.bench import Bench
+from evalkit.experiments.coverage.cells import label_cells
 from evalkit.fit.bounds import sentence
-from evalkit.fit.seen import Seen
-from evalkit.harnesses.driver import LoopMind, drive
+from evalkit.fit.recorded_runs import Seen
 from evalkit.reports.markdown import report_markdown
 from evalkit.runs.plan import make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store
-from evalkit.scenarios.lives import Act, Life, Part
+from evalkit.scenarios.life import Act, Life, Part
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
-from evalkit.search.prove import prove
+from evalkit.search.proofs.prove import prove
 from evalkit.secrets.cleaning import clean_text
 from evalkit.stats.summary import summarize
 from evalkit.strategies.conditions import Condition

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import open_run
+from evalkit.cli.run_folders import open_run
 from evalkit.core.names import did_you_mean
 
 
@@ -16,8 +16,8 @@ def command(run: str, strategies: tuple[str, ...]) -> None:
     """Print what RUN says of each scenario, for ``evalkit gate``: one line a scenario, to be reviewed."""
     from msgspec.structs import replace
 
-    from evalkit.reports.baseline import baseline_of, baseline_text
-    from evalkit.reports.evaluated import unevaluated
+    from evalkit.reports.ci.baseline import baseline_of, baseline_text
+    from evalkit.reports.ci.evaluated import unevaluated
 
     with one_line_errors():
         store = open_run(run)

@@ -67,7 +67,7 @@ def check(folders: tuple[Path, ...]) -> None:
     """Whether the cassettes of FOLDERs (all, without one) load and replay what they say. Exit 1 if not."""
     from evalkit.runs.medium import player_of, recorded_scenarios, replay_medium
     from evalkit.scoring.arena import Arena
-    from evalkit.strategies.library import find_strategy
+    from evalkit.strategies.registry import find_strategy
 
     failed = 0
     with one_line_errors():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import open_run
+from evalkit.cli.run_folders import open_run
 
 if TYPE_CHECKING:
     from evalkit.fit.choose import Choice, Group

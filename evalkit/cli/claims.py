@@ -24,8 +24,8 @@ def command(names: tuple[str, ...], seeds: int, out: Path | None, as_json: bool)
 
     Claims that do not hold are printed as such, and so is what scripted models cannot say.
     """
-    from evalkit.claims.catalogue import CLAIMS
-    from evalkit.claims.document import claims_text, run_claims
+    from evalkit.experiments.claims.catalogue import CLAIMS
+    from evalkit.experiments.claims.document import claims_text, run_claims
 
     known = [claim.id for claim in CLAIMS]
     unknown = [name for name in names if name not in known]
@@ -49,7 +49,9 @@ def command(names: tuple[str, ...], seeds: int, out: Path | None, as_json: bool)
             }
             for result in results
         ]
-        click.echo(json.dumps({"schema": "evalkit.claims/1", "seeds": seeds, "claims": found}, indent=1))
+        click.echo(
+            json.dumps({"schema": "evalkit.experiments.claims/1", "seeds": seeds, "claims": found}, indent=1)
+        )
     elif out is None:
         click.echo(text, nl=False)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import open_run
+from evalkit.cli.run_folders import open_run
 
 
 @click.command()
@@ -18,8 +18,14 @@ def command(runs: tuple[str, ...], as_json: bool) -> None:
     B less A, means over scenarios; the range is what the exact sign-flip test does not reject at 5 %. Of
     three runs and more each is compared with the first, in short.
     """
-    from evalkit.reports.versus import Partings, several_json, several_lines, versus_json, versus_lines
-    from evalkit.stats.versus import together, versus
+    from evalkit.reports.run_comparison import (
+        Partings,
+        several_json,
+        several_lines,
+        versus_json,
+        versus_lines,
+    )
+    from evalkit.stats.run_comparison import together, versus
 
     if len(runs) < 2:
         raise UsageProblem(f"expected two runs or more, got {len(runs)}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 if TYPE_CHECKING:
-    from evalkit.search.counterexample import Counterexample
+    from evalkit.search.proofs.counterexample import Counterexample
 
 #: Seconds between lines of progress, on a terminal and elsewhere.
 EVERY_ON_A_TERMINAL, EVERY = 0.2, 10.0

@@ -70,7 +70,7 @@ def _packages() -> int:
 
 
 def _programs() -> int:
-    from evalkit.harnesses.environment import find_program
+    from evalkit.harnesses.pinned_environment import find_program
 
     click.echo("programs")
     return sum(
@@ -81,8 +81,8 @@ def _programs() -> int:
 
 def _containment() -> None:
     """How what a harness or a world's command starts is held here; what that prevents is in the docs."""
-    from evalkit.containment.looks import numbers
     from evalkit.containment.machine import seals, this_machine
+    from evalkit.containment.system_view import numbers
 
     machine = this_machine()
     ways = {
@@ -105,7 +105,7 @@ def _containment() -> None:
 
 def _library() -> None:
     from evalkit.scenarios.suites import library_folder, scenario_files
-    from evalkit.strategies.library import strategy_names
+    from evalkit.strategies.registry import strategy_names
     from evalkit.worlds import world_kinds
 
     files = len(scenario_files(library_folder()))
@@ -116,8 +116,8 @@ def _library() -> None:
 
 
 def _harnesses() -> None:
-    from evalkit.harnesses.environment import cache_folder, is_ready
     from evalkit.harnesses.find import shipped
+    from evalkit.harnesses.pinned_environment import cache_folder, is_ready
 
     by_folder = {harness.folder: harness for harness in shipped().values()}
     waiting = sorted(harness.manifest.name for harness in by_folder.values() if not is_ready(harness))

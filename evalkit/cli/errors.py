@@ -19,7 +19,7 @@ from evalkit.runs.plan import PlanError
 from evalkit.runs.store import RunError
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.secrets.cleaning import clean_text
-from evalkit.strategies.library import StrategyError
+from evalkit.strategies.registry import StrategyError
 
 #: Errors whose message is meant for whoever gave the input.
 _TOLD = (

@@ -16,15 +16,15 @@ from evalkit.cli.counterexamples import (
     tell_saved,
 )
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.setting_up import set_up_all
+from evalkit.cli.harness_setup import set_up_all
 from evalkit.core import thresholds
 from evalkit.extras import need
 from evalkit.harnesses.find import find_harness
 
 if TYPE_CHECKING:
-    from evalkit.search.counterexample import Counterexample
-    from evalkit.search.falsify import Falsified
-    from evalkit.search.finding import Looked, Progress
+    from evalkit.search.falsification.counterexample_search import Looked, Progress
+    from evalkit.search.falsification.falsify import Falsified
+    from evalkit.search.proofs.counterexample import Counterexample
 
 #: Where findings are kept; ``.hypothesis`` is where Hypothesis keeps its own.
 DATABASE = Path(".hypothesis") / "evalkit"
@@ -95,12 +95,12 @@ def command(
     HARNESS is a shipped name, a folder with harness.toml, a program, or module:function. Exit code 0: nothing
     refuted, which is no proof; 1: a property is refuted.
     """
-    from evalkit.search.falsify import falsify
-    from evalkit.search.finding import HarnessFailed
-    from evalkit.search.ground import Setting
-    from evalkit.search.judged import OF_HARNESSES, Caps
+    from evalkit.search.falsification.counterexample_search import HarnessFailed
+    from evalkit.search.falsification.falsify import falsify
+    from evalkit.search.falsification.trials import NoSuchMove
+    from evalkit.search.falsification.violations import OF_HARNESSES, Caps
+    from evalkit.search.proofs.environment import Setting
     from evalkit.search.properties import find_properties
-    from evalkit.search.trials import NoSuchMove
 
     names = tuple(name.replace(" ", "_") for name in properties)
     try:
@@ -179,7 +179,7 @@ def _answer(result: Looked, searched: int) -> str:
 
 
 def _transcript(falsified: Falsified, name: str, counterexample: Counterexample) -> str:
-    from evalkit.reports.kept import episode_figures, kept_text
+    from evalkit.reports.foreign_transcript import episode_figures, kept_text
 
     kept, episode = falsified.transcripts[name]
     scenario, items = counterexample.document["scenario"], falsified.setting.items

@@ -10,12 +10,12 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.core.names import is_name
-from evalkit.strategies.library import find_strategy
 from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.registry import find_strategy
 
 if TYPE_CHECKING:
     from evalkit.fit.bounds import Row
-    from evalkit.fit.seen import Seen
+    from evalkit.fit.recorded_runs import Seen
     from evalkit.scenarios.population import Population
 
 
@@ -108,10 +108,10 @@ def _read(
     chosen: list[Any],
 ) -> list[Seen]:
     from evalkit.fit.grouping import Grouping, GroupingError
-    from evalkit.fit.seen import Reading
-    from evalkit.transcripts.claims import claim_of
+    from evalkit.fit.recorded_runs import Reading
     from evalkit.transcripts.labels import LabelError, Labels
-    from evalkit.transcripts.measure import ReaderError, find_reader
+    from evalkit.transcripts.reader_accuracy import ReaderError, find_reader
+    from evalkit.transcripts.turn_claims import claim_of
 
     try:
         labels = Labels.read(table, complete_from) if table is not None else Labels(None, complete_from)
@@ -151,7 +151,7 @@ def _write(file: Path, text: str) -> None:
 
 
 def _write_recordings(folder: Path, population: Population) -> None:
-    from evalkit.fit.written import recordings_of
+    from evalkit.fit.drawn_recordings import recordings_of
 
     for draw in range(population.draws):
         _write(folder / f"draw-{draw:02}.json", json.dumps(list(recordings_of(population, (draw,)))) + "\n")
@@ -161,28 +161,28 @@ def _write_recordings(folder: Path, population: Population) -> None:
 def _json(population: Population, rows: list[Row]) -> str:
     import msgspec
 
-    told = {"population": population, "bounds": rows}
-    return msgspec.json.format(msgspec.json.encode(told), indent=1).decode()
+    report = {"population": population, "bounds": rows}
+    return msgspec.json.format(msgspec.json.encode(report), indent=1).decode()
 
 
 def _print(population: Population, rows: list[Row], seen: list[Seen]) -> None:
-    from evalkit.fit import told
+    from evalkit.fit import report
     from evalkit.fit.bounds import sentence
     from evalkit.scenarios.population import status_line
 
-    for line in told.head_lines(population):
+    for line in report.head_lines(population):
         click.echo(line)
     if any(not found.too_few for found in population.estimates.values()):
-        _table(told.HEADS, told.parameter_rows(population))
-    for line in (told.too_few_line(population), *told.assumed_lines(population)):
+        _table(report.HEADS, report.parameter_rows(population))
+    for line in (report.too_few_line(population), *report.assumed_lines(population)):
         click.echo(line) if line else None
     if population.truth:
         click.echo(f"\n{sentence(seen)}")
         click.echo("\nBy assumption (docs/fit.md), of the recorded dones, with 90 % intervals:")
-        _table(told.BOUND_HEADS, told.bound_rows(rows, "assumed"))
+        _table(report.BOUND_HEADS, report.bound_rows(rows, "assumed"))
         click.echo("Whatever comes, without assumption:")
-        _table(told.BOUND_HEADS, told.bound_rows(rows, "whatever comes"))
-        click.echo(told.unbounded_line(rows, "whatever comes"))
+        _table(report.BOUND_HEADS, report.bound_rows(rows, "whatever comes"))
+        click.echo(report.unbounded_line(rows, "whatever comes"))
     click.echo(status_line(population))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import BASELINE, open_run
+from evalkit.cli.run_folders import BASELINE, open_run
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -35,10 +35,10 @@ def command(
     says otherwise.
     """
     from evalkit.reports.answer import show_command
-    from evalkit.reports.baseline import BaselineError, Incompatible, read_baseline
-    from evalkit.reports.gate import Judgement, Reason, judge
-    from evalkit.reports.junit import github_annotations, junit_xml, step_summary, verdict
-    from evalkit.reports.rules import RulesError, read_rules
+    from evalkit.reports.ci.baseline import BaselineError, Incompatible, read_baseline
+    from evalkit.reports.ci.gate import Judgement, Reason, judge
+    from evalkit.reports.ci.junit import github_annotations, junit_xml, step_summary, verdict
+    from evalkit.reports.ci.rules import RulesError, read_rules
 
     if baseline_file is None:
         told, hint = "missing option '--baseline'", None

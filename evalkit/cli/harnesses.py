@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.harnesses.environment import SetupError, cache_folder, is_ready, needs_setup, set_up
 from evalkit.harnesses.find import BEHAVIOURS, EVENTS, GUARANTEES, SCENES, find_harness, shipped
 from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.pinned_environment import SetupError, cache_folder, is_ready, needs_setup, set_up
 from evalkit.runs.engine import MOST_WORKERS
 
 if TYPE_CHECKING:
-    from evalkit.harnesses.records import Kept
+    from evalkit.harnesses.episode_record import Kept
     from evalkit.scenarios.scenario import Scenario
     from evalkit.scoring.episode import Episode
 
@@ -98,7 +98,7 @@ def check(names: tuple[str, ...]) -> None:
 
 def _goes_well(episode: Episode) -> bool:
     """Whether a program took an event up. Work that it then did twice is told, and is for a run to count."""
-    from evalkit.scoring.figures import SPOILERS
+    from evalkit.scoring.episode_fields import SPOILERS
 
     spoiled = any(getattr(episode, flag) for flag in SPOILERS if flag != "duplicate_effects")
     return episode.outcome == "done/complete" and not spoiled
@@ -106,8 +106,8 @@ def _goes_well(episode: Episode) -> bool:
 
 def _events(name: str, scenarios: list[Scenario]) -> Iterator[bool]:
     """Whether each event that a manifest claims goes well; a line says what was seen of it."""
-    from evalkit.scoring.figures import FLAGS
-    from evalkit.scoring.foreign import why_not_expressible
+    from evalkit.scoring.episode_fields import FLAGS
+    from evalkit.scoring.foreign_episode import why_not_expressible
 
     with playing(name) as (harness, play):
         for scenario in scenarios:
@@ -144,9 +144,15 @@ def run(name: str, scenario: str, seed: int) -> None:
 @contextmanager
 def playing(name: str) -> Iterator[tuple[Harness, Callable[[Scenario, int], tuple[Episode, Kept]]]]:
     """A harness, set up and heard, and what plays an episode of it."""
-    from evalkit.cli.setting_up import set_up_all
+    from evalkit.cli.harness_setup import set_up_all
     from evalkit.scoring.arena import Arena
-    from evalkit.scoring.foreign import contract_of, hear, run_foreign, runner_of, server_for_harnesses
+    from evalkit.scoring.foreign_episode import (
+        contract_of,
+        hear,
+        run_foreign,
+        runner_of,
+        server_for_harnesses,
+    )
 
     set_up_all((name,))
     harness = hear(find_harness(name))
@@ -165,8 +171,8 @@ def playing(name: str) -> Iterator[tuple[Harness, Callable[[Scenario, int], tupl
 
 def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:
     """One scored episode, and its transcript."""
-    from evalkit.reports.kept import episode_figures, kept_text
-    from evalkit.scoring.foreign import why_not_expressible
+    from evalkit.reports.foreign_transcript import episode_figures, kept_text
+    from evalkit.scoring.foreign_episode import why_not_expressible
 
     with playing(name) as (harness, play):
         reason = why_not_expressible(scenario, harness)
@@ -191,8 +197,8 @@ def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
     Some forty small scenes are played with each, and each line is read off what was seen in them. Without a
     NAME, all that are shipped.
     """
-    from evalkit.cli.cards import card_of
-    from evalkit.reports.cards import card_text, cards_json, write_cards
+    from evalkit.cli.harness_card import card_of
+    from evalkit.reports.harnesses.card import card_text, cards_json, write_cards
 
     if as_json and out is not None:
         raise UsageProblem("--json prints, --out writes: take one of them")
@@ -230,7 +236,7 @@ def league(names: tuple[str, ...], library: bool, workers: int | None, out: Path
 
     The runs are kept in OUT/runs, one for each harness; what has not changed is not run again.
     """
-    from evalkit.cli.league import make_league
+    from evalkit.cli.harness_league import make_league
 
     with one_line_errors():
         for note in make_league(names or tuple(shipped()), library, workers, out):
@@ -258,7 +264,7 @@ def guarantees(names: tuple[str, ...], workers: int | None, runs: Path, out: Pat
 
     Without NAMEs: the durable worker, and all shipped harnesses that something can happen to.
     """
-    from evalkit.cli.guarantees import make_guarantees
+    from evalkit.cli.harness_guarantees import make_guarantees
 
     with one_line_errors():
         make_guarantees(names, workers, runs, out)

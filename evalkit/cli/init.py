@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import BASELINE, new_run
+from evalkit.cli.run_folders import BASELINE, new_run
 from evalkit.runs.store import Store
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _not_installed(node: bool) -> str:
 def _check(harness: str | None, strategy: str | None) -> None:
     from evalkit.harnesses.find import find_harness
     from evalkit.runs.plan import is_worker
-    from evalkit.strategies.library import find_strategy
+    from evalkit.strategies.registry import find_strategy
 
     with one_line_errors():
         if strategy is not None:
@@ -157,7 +157,7 @@ def _check(harness: str | None, strategy: str | None) -> None:
 
 def _families_of(file: Path) -> tuple[str, ...]:
     """What a baseline that is there was played with: families of the library, none for all of them."""
-    from evalkit.reports.baseline import BaselineError, Incompatible, read_baseline
+    from evalkit.reports.ci.baseline import BaselineError, Incompatible, read_baseline
     from evalkit.scenarios.suites import library_families, load_suites
 
     try:
@@ -173,14 +173,14 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
 
     The contender's name, and what was played.
     """
-    from evalkit.cli.setting_up import set_up_all
+    from evalkit.cli.harness_setup import set_up_all
     from evalkit.containment.folders import held
-    from evalkit.reports.baseline import baseline_of, baseline_text
-    from evalkit.reports.figures import at_level, rate
+    from evalkit.reports.ci.baseline import baseline_of, baseline_text
+    from evalkit.reports.formatting import at_level, rate
     from evalkit.reports.write import write_report
     from evalkit.runs.plan import is_worker, make_plan, sources_of
     from evalkit.scenarios.suites import load_suites
-    from evalkit.stats.records import contender_names
+    from evalkit.stats.scenario_results import contender_names
 
     def planned(scenarios: list[Scenario]) -> Plan:
         strategies = (strategy,) if strategy is not None else ()

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from evalkit.containment.raising import raise_again
+from evalkit.containment.signal_errors import raise_again
 
 #: Seconds from a signal to the end of the process; most commands need a fraction of it.
 LONGEST = 1.9

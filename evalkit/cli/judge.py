@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import REPORTS
+from evalkit.cli.run_folders import REPORTS
 from evalkit.runs.run import new_folder
-from evalkit.strategies.library import find_strategy, strategy_names
+from evalkit.strategies.registry import find_strategy, strategy_names
 
 
 @click.command()
@@ -54,10 +54,10 @@ def command(
     TRANSCRIPTs are files and folders; docs/judge.md lists the formats. The folder gets index.html,
     report.md, episodes.csv (a row for each recording and strategy) and summary.json.
     """
-    from evalkit.transcripts.claims import claim_of
+    from evalkit.transcripts.judging.run import Judgement, judge_paths
     from evalkit.transcripts.labels import LabelError, Labels
-    from evalkit.transcripts.measure import ReaderError, find_reader
-    from evalkit.transcripts.run import Judgement, judge_paths
+    from evalkit.transcripts.reader_accuracy import ReaderError, find_reader
+    from evalkit.transcripts.turn_claims import claim_of
 
     with one_line_errors():
         chosen = [find_strategy(name) for name in dict.fromkeys(strategies or strategy_names())]
@@ -91,7 +91,7 @@ def _print(summary: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from evalkit.transcripts.answer import HEADS, caption, sentences, table
+    from evalkit.transcripts.judging.answer import HEADS, caption, sentences, table
 
     answer = summary["answer"]
     why = {row["strategy"]: "; ".join(row["why_unknown"]) for row in summary["rows"] if row["why_unknown"]}

@@ -13,7 +13,7 @@ from evalkit.runs.engine import MOST_WORKERS, default_workers
 from evalkit.scenarios.suites import load_suites
 
 if TYPE_CHECKING:
-    from evalkit.search.mutation import Score
+    from evalkit.search.mutation_testing.score import Score
 
 #: Scenarios that are named for each mutant; the others are counted.
 NAMED = 2
@@ -35,8 +35,8 @@ def command(suites: tuple[str, ...], names: tuple[str, ...], workers: int, as_js
     A mutant is caught by a scenario on which the original is correct and the mutant is not, or whose outcome
     or flags change. Exit code 0: every mutant is caught; 1: some survive.
     """
-    from evalkit.search.mutants import MUTANTS
-    from evalkit.search.mutation import mutation_score
+    from evalkit.search.mutation_testing.mutants import MUTANTS
+    from evalkit.search.mutation_testing.score import mutation_score
 
     for name in names:
         if name not in MUTANTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import open_run
+from evalkit.cli.run_folders import open_run
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -40,7 +40,7 @@ def command(
     With --pilot, the variance between scenarios and between seeds is the pilot's: of the two strategies
     named, of the one named and the run's baseline, or of the pair with the baseline that varies most.
     """
-    from evalkit.stats.pilot import pilot_pair
+    from evalkit.stats.pilot_variance import pilot_pair
     from evalkit.stats.power import NotPlannable, assumed_variance, designs
 
     try:

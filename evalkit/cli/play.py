@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.strategies.library import find_strategy
 from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.registry import find_strategy
 from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from evalkit.reports.transcript import Recorder
-    from evalkit.search.alphabet import Move
-    from evalkit.search.playing import Game, Knowledge
+    from evalkit.search.interactive import Game, Knowledge
+    from evalkit.search.proofs.alphabet import Move
 
 #: key: (what it is called, the moves that it may be, the first that there is). ITEM is the first open item.
 KEYS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -75,8 +75,8 @@ def command(strategy: str, items: int, checks: Any, save: Path) -> None:
     name works, too).
     """
     from evalkit.reports.transcript import Recorder
-    from evalkit.search.ground import Setting
-    from evalkit.search.playing import Game
+    from evalkit.search.interactive import Game
+    from evalkit.search.proofs.environment import Setting
 
     with one_line_errors():
         found = find_strategy(strategy)
@@ -190,7 +190,7 @@ class _Table:
         click.echo("u takes the last move back, s saves it as a scenario, q quits")
 
     def _knowledge(self) -> str:
-        from evalkit.harnesses.driver import StrategyFailed
+        from evalkit.drivers.in_process import StrategyFailed
 
         try:
             self.known = self.game.knows()
@@ -205,7 +205,7 @@ class _Table:
         return f"no false done found from here, but not all was explored ({known.states:,} states)"
 
     def _save(self) -> None:
-        from evalkit.search.counterexample import scenario_name
+        from evalkit.search.proofs.counterexample import scenario_name
 
         name = scenario_name(self.save.stem)
         try:

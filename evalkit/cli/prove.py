@@ -16,12 +16,12 @@ from evalkit.cli.counterexamples import (
     tell_saved,
 )
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.strategies.library import find_strategy
 from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.registry import find_strategy
 
 if TYPE_CHECKING:
-    from evalkit.search.counterexample import Counterexample
-    from evalkit.search.prove import Progress, Proof, Result
+    from evalkit.search.proofs.counterexample import Counterexample
+    from evalkit.search.proofs.prove import Progress, Proof, Result
     from evalkit.strategies.strategy import Strategy
 
 
@@ -68,11 +68,11 @@ def command(
     STRATEGY is a preset, an entry point, module:name or a YAML file. Exit code 0: nothing refuted; 1: a
     property is refuted.
     """
-    from evalkit.harnesses.driver import StrategyFailed
-    from evalkit.search.ground import Setting
+    from evalkit.drivers.in_process import StrategyFailed
+    from evalkit.search.proofs.environment import Setting
+    from evalkit.search.proofs.prove import MAX_STATES, prove
+    from evalkit.search.proofs.shipped_proofs import prove_larger, prove_presets
     from evalkit.search.properties import find_properties
-    from evalkit.search.prove import MAX_STATES, prove
-    from evalkit.search.table import prove_larger, prove_presets
 
     if every == (strategy is not None):
         raise UsageProblem("expected a STRATEGY or --all")
@@ -165,7 +165,7 @@ def _transcript(counterexample: Counterexample, strategy: Strategy, *, worker: b
 
 
 def _show_all(proofs: list[Proof], larger: list[Proof], save: Path | None, as_json: bool) -> None:
-    from evalkit.search.table import table_text, write_table
+    from evalkit.search.proofs.shipped_proofs import table_text, write_table
 
     if save is not None:
         written = write_table(proofs, save, larger)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import CHARTS_HELP, open_run
+from evalkit.cli.run_folders import CHARTS_HELP, open_run
 from evalkit.runs.store import Store
 
 
@@ -48,9 +48,9 @@ def command(
     otel: bool,
 ) -> None:
     """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
-    from evalkit.reports.table import print_table
+    from evalkit.reports.terminal import print_table
     from evalkit.reports.write import draws, write_report
-    from evalkit.stats.damage import worst
+    from evalkit.stats.severity import worst
     from evalkit.stats.summary import summarize
 
     if charts is None and (png or pdf):

@@ -10,26 +10,26 @@ from typing import Any, get_args
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import CHARTS_HELP, REPORTS, find_run, new_run, open_run
+from evalkit.cli.harness_setup import set_up_all
 from evalkit.cli.interrupts import exit_code
 from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
-from evalkit.cli.setting_up import set_up_all
+from evalkit.cli.run_folders import CHARTS_HELP, REPORTS, find_run, new_run, open_run
 from evalkit.core.tasks import Checks
 from evalkit.harnesses.find import find_harness
 from evalkit.models.spending import LimitReached
-from evalkit.runs.again import WHICH, Which
-from evalkit.runs.again import again as plan_again
 from evalkit.runs.engine import MOST_WORKERS, EngineError, default_workers, find_engine
 from evalkit.runs.medium import Medium, kept_medium, note_recording, recorded_scenarios, replay_medium
 from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from, sources_of
+from evalkit.runs.reruns import WHICH, Which
+from evalkit.runs.reruns import again as plan_again
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store, StoreLost
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
-from evalkit.strategies.assumed import with_sweeps
-from evalkit.strategies.library import find_strategy, usable_names
+from evalkit.strategies.noisy_verifiers import with_sweeps
 from evalkit.strategies.presets import DEFAULT
+from evalkit.strategies.registry import find_strategy, usable_names
 from evalkit.wire.answers import TITLES
 
 
@@ -285,11 +285,11 @@ def _report(
     store: Store, notes: list[str], *, as_json: bool, charts: bool | None, single: bool, stopped: bool = False
 ) -> None:
     """Write and print the report. Exit 1 where it is green over nothing, unless ``stopped`` says so."""
-    from evalkit.reports.evaluated import unevaluated
-    from evalkit.reports.table import print_table
+    from evalkit.reports.ci.evaluated import unevaluated
+    from evalkit.reports.terminal import print_table
     from evalkit.reports.write import draws, summary_text, write_report
-    from evalkit.runs.oddities import oddities
-    from evalkit.stats.damage import worst
+    from evalkit.runs.harness_warnings import oddities
+    from evalkit.stats.severity import worst
 
     summary, more = write_report(store, charts=charts, single=single)
     reasons = unevaluated(store)

@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.harnesses.loop import NOTIONS
+from evalkit.loop.loop import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
 
@@ -80,7 +80,7 @@ def check(suites: tuple[str, ...], presets: bool, seeds: int) -> None:
     preset completes what the ideal driver does not, what it expects of presets holds, and its twin is a twin.
     With --presets the check also says what a scenario can tell apart.
     """
-    from evalkit.scoring.check import examine
+    from evalkit.scoring.soundness import examine
 
     if seeds < 1:
         raise UsageProblem(f"--seeds must be at least 1, got {seeds}")
@@ -126,7 +126,7 @@ def _tell(scenario: Scenario, seeds: int) -> None:
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 def coverage(suites: tuple[str, ...], out: Path | None) -> None:
     """What SUITEs cover and tell apart, as a page; without one, the shipped library."""
-    from evalkit.coverage.document import coverage_text
+    from evalkit.experiments.coverage.document import coverage_text
 
     with one_line_errors():
         text = coverage_text(load_suites(suites))
@@ -152,7 +152,7 @@ def mask(suites: tuple[str, ...], out: Path, why: bool) -> None:
     right there, and the sooner after the first refusal the better: evalkit study stuck DIR.
     """
     from evalkit.scenarios.yaml_source import write_document
-    from evalkit.scoring.masked import NotMasked, masked_twins
+    from evalkit.scoring.masked_twins import NotMasked, masked_twins
 
     with one_line_errors():
         scenarios = load_suites(suites)
@@ -194,9 +194,9 @@ def contract(harness: str, runner: Literal["pytest", "node"] | None, out: Path |
 
     The scenes of the card are played twice. For pytest or node:test.
     """
-    from evalkit.cli.cards import card_of
+    from evalkit.cli.harness_card import card_of
     from evalkit.harnesses.find import find_harness
-    from evalkit.reports.contracts import contract_text, runner_for
+    from evalkit.reports.harnesses.contract import contract_text, runner_for
 
     with one_line_errors():
         found = find_harness(harness)

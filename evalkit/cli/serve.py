@@ -15,7 +15,7 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 
 if TYPE_CHECKING:
-    from evalkit.models.scripted import Stage
+    from evalkit.stage.stage import Stage
     from evalkit.wire.episode import Episode
     from evalkit.wire.server import Server
 
@@ -46,7 +46,7 @@ def command(scenario: str, port: int, seed: int, offers: tuple[str, ...], harnes
     if harness is not None:
         if offers:
             raise UsageProblem("--offer: what a harness offers stands in its manifest")
-        from evalkit.cli.fixed import play_at
+        from evalkit.cli.serve_harness import play_at
 
         with one_line_errors():
             play_at(port, harness, load_suites((scenario,)), seed)

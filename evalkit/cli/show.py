@@ -8,17 +8,17 @@ from collections.abc import Sequence
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.cli.folders import open_run
+from evalkit.cli.run_folders import open_run
 from evalkit.core.names import nearest
-from evalkit.core.traces import Finding
+from evalkit.core.trace import Finding
 from evalkit.reports.answer import show_command
-from evalkit.reports.kept import figures_text
+from evalkit.reports.foreign_transcript import figures_text
 from evalkit.runs.plan import plan_from
 from evalkit.runs.store import Store
-from evalkit.scoring.figures import KEPT
+from evalkit.scoring.episode_fields import KEPT
 from evalkit.secrets.cleaning import clean_text
-from evalkit.stats.damage import Told, failures, of_scenario
-from evalkit.stats.records import contender_names
+from evalkit.stats.scenario_results import contender_names
+from evalkit.stats.severity import Told, failures, of_scenario
 
 #: So many of the episodes that are not correct are listed.
 LISTED = 20
@@ -33,11 +33,11 @@ def command(run: str, episode: str | None) -> None:
     Without EPISODE those that are not correct are listed, the worst first. SCENARIO alone is the worst
     episode of its only contender, or lists the contenders.
     """
-    from evalkit.harnesses.records import Kept
-    from evalkit.reports.kept import episode_figures, kept_text
+    from evalkit.harnesses.episode_record import Kept
+    from evalkit.reports.foreign_transcript import episode_figures, kept_text
     from evalkit.reports.transcript import observe_worker, replay, transcript_text
+    from evalkit.runs.foreign_records import read_trace
     from evalkit.runs.medium import replayer
-    from evalkit.runs.traces import read_trace
 
     with one_line_errors():
         store = open_run(run)

@@ -7,8 +7,8 @@ from dataclasses import fields
 import click
 
 from evalkit.cli.errors import one_line_errors
-from evalkit.strategies.library import find_strategy, strategy_names
 from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.registry import find_strategy, strategy_names
 from evalkit.strategies.strategy import Strategy
 
 

@@ -12,7 +12,7 @@ import msgspec
 from evalkit.cli.errors import one_line_errors
 
 if TYPE_CHECKING:
-    from evalkit.studies.study import Study
+    from evalkit.experiments.studies.study import Study
 
 _OUT = click.option(
     "--out",
@@ -45,7 +45,7 @@ def command() -> None:
 @_outs
 def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> None:
     """Repeated looks: false dones of a check that is sometimes fooled, by how often it is asked."""
-    from evalkit.studies.looks import EPISODES, looks_study
+    from evalkit.experiments.studies.looks import EPISODES, looks_study
 
     asked = () if episodes == EPISODES else ("--episodes", str(episodes))
     _give(looks_study(episodes, _processes(workers)), out, png, *asked)
@@ -74,9 +74,9 @@ def stuck(
 
     On the masked twins of SUITEs, or on SUITEs that are masked already; without one, of the library.
     """
+    from evalkit.experiments.studies.stuck import WITHIN, stuck_study
     from evalkit.scenarios.suites import load_suites
     from evalkit.strategies.presets import PRESETS
-    from evalkit.studies.stuck import WITHIN, stuck_study
 
     with one_line_errors():
         presets = [preset.strategy for preset in PRESETS.values()]
@@ -93,8 +93,8 @@ def giving_up(suites: tuple[str, ...], out: Path | None, png: bool, workers: int
 
     On SUITEs with full checks and their masked twins; without one, on those of the library.
     """
+    from evalkit.experiments.studies.giving_up import giving_up_study
     from evalkit.scenarios.suites import load_suites
-    from evalkit.studies.giving_up import giving_up_study
 
     with one_line_errors():
         study = giving_up_study(load_suites(suites), _processes(workers))
@@ -118,9 +118,9 @@ def thresholds(
 
     On SUITEs; without one, on the shipped library.
     """
+    from evalkit.experiments.studies.thresholds import thresholds_study
     from evalkit.scenarios.suites import load_suites
     from evalkit.strategies.presets import PRESETS
-    from evalkit.studies.thresholds import thresholds_study
 
     with one_line_errors():
         scenarios = load_suites(suites)
@@ -146,7 +146,7 @@ def _give(study: Study, out: Path | None, png: bool, *asked: str) -> None:
     click.echo(study.markdown, nl=False)
     if out is None:
         return
-    from evalkit.reports.studies import write_study
+    from evalkit.reports.study_page import write_study
 
     for note in write_study(study, out, ("svg", "png") if png else ("svg",)):
         click.echo(note, err=True)

@@ -63,7 +63,7 @@ def add(store: SqlStore, scenario: Path | None, seed: int, closure: str | None, 
 
 def _described(id: str, options: dict[str, Any]) -> list[Any]:
     from evalkit.core.tasks import Limits
-    from evalkit.worker.records import Order, TaskError
+    from evalkit.worker.task_records import Order, TaskError
 
     if not options["prompt"] or not options["kit"]:
         raise TaskError("a task needs --prompt and --kit, or --scenario")
@@ -91,8 +91,8 @@ def _described(id: str, options: dict[str, Any]) -> list[Any]:
 
 def _scripted(id: str, file: Path, seed: int, options: dict[str, Any]) -> list[Any]:
     from evalkit.scenarios.loader import load_file
-    from evalkit.worker.records import TaskError
-    from evalkit.worker.scripted import order_of
+    from evalkit.worker.scripted_workplace import order_of
+    from evalkit.worker.task_records import TaskError
 
     for name in ("prompt", "done_when", "items", "checks", "kit", "settings", "turns", "tokens", "usd"):
         if options[name]:
@@ -119,7 +119,7 @@ def _scripted(id: str, file: Path, seed: int, options: dict[str, Any]) -> list[A
 def list_(store: SqlStore, status: str | None, type_: str | None, limit: int, as_json: bool) -> None:
     """The tasks in the order of the queue."""
     from evalkit.cli.task_text import record_json, record_line
-    from evalkit.worker.records import STATUSES, TaskError
+    from evalkit.worker.task_records import STATUSES, TaskError
 
     if status is not None and status not in STATUSES:
         raise TaskError(f"unknown status {status!r}; known: {', '.join(STATUSES)}")
@@ -202,7 +202,7 @@ def complete(
 
 
 def _evidence(text: str | None, file: Path | None) -> Any:
-    from evalkit.worker.records import TaskError
+    from evalkit.worker.task_records import TaskError
 
     if (text is None) == (file is None):
         raise TaskError("give the evidence as --evidence or as --evidence-file")
@@ -273,7 +273,7 @@ def evidence(
     from evalkit.cli.task_text import evidence_text
     from evalkit.core.requests import Result
     from evalkit.worker.encoding import dump
-    from evalkit.worker.records import Evidence, TaskError
+    from evalkit.worker.task_records import Evidence, TaskError
 
     record = store.get(id)
     now = time.time()

@@ -18,8 +18,8 @@ DEFAULT_STORE = ".evalkit/tasks.sqlite"
 @contextmanager
 def task_errors() -> Iterator[None]:
     """One line for what is wrong with the input or the store."""
-    from evalkit.worker.records import TaskError
     from evalkit.worker.store import StoreError
+    from evalkit.worker.task_records import TaskError
 
     with one_line_errors():
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.worker.records import Effect, Evidence, Exchange, Record
+from evalkit.worker.task_records import Effect, Evidence, Exchange, Record
 from evalkit.worker.telemetry import SIGNALS, Signal, TypeStats
 
 _WORDS = {

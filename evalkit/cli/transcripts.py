@@ -27,7 +27,7 @@ def command() -> None:
 @_PATHS
 def list_(files: tuple[Path, ...]) -> None:
     """The recordings in FILES and folders, and what could not be read. Exit 2 where nothing could."""
-    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.problems import Problem
     from evalkit.transcripts.read import read_paths
     from evalkit.transcripts.show import head
 
@@ -74,8 +74,8 @@ def show(file: Path, name: str | None) -> None:
 def to_scenario(file: Path, name: str | None, called: str | None, out: Path | None) -> None:
     """A scenario skeleton from a recording of FILE: moves in order, personal details replaced."""
     from evalkit.scenarios.yaml_source import ScenarioError
+    from evalkit.transcripts.incidents.to_scenario import skeleton
     from evalkit.transcripts.recording import Unreadable
-    from evalkit.transcripts.to_scenario import skeleton
 
     recording = _find(file, name)
     try:
@@ -108,10 +108,10 @@ def to_suite(folder: Path, files: tuple[Path, ...], table: Path | None, most: in
 
     An incident is a run that was called done and is labelled incomplete.
     """
+    from evalkit.transcripts.incidents.to_suite import Suite
     from evalkit.transcripts.labels import LabelError, Labels
-    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.problems import Problem
     from evalkit.transcripts.read import read_paths
-    from evalkit.transcripts.to_suite import Suite
 
     if folder.exists() and any(folder.iterdir()):
         raise UsageProblem(f"{folder}: is not empty")
@@ -149,7 +149,7 @@ def _baseline(folder: Path) -> str:
     """What the strategies do on the suite today, for ``evalkit gate``."""
 
     from evalkit.containment.folders import held
-    from evalkit.reports.baseline import baseline_of, baseline_text
+    from evalkit.reports.ci.baseline import baseline_of, baseline_text
     from evalkit.runs.engine import find_engine
     from evalkit.runs.medium import Medium
     from evalkit.runs.plan import make_plan
@@ -177,10 +177,10 @@ def _baseline(folder: Path) -> str:
 @click.option("--reader", help="module:name of a function that reads a turn's claim; without it, rules.")
 def claims(sample: Path, files: tuple[Path, ...], reader: str | None) -> None:
     """Hold the reader of claims against SAMPLE (CSV: recording, turn, claim): turns of FILES read by you."""
-    from evalkit.transcripts.claims import claim_of
-    from evalkit.transcripts.measure import ReaderError, find_reader, measure, read_sample
-    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.problems import Problem
     from evalkit.transcripts.read import read_paths
+    from evalkit.transcripts.reader_accuracy import ReaderError, find_reader, measure, read_sample
+    from evalkit.transcripts.turn_claims import claim_of
 
     def recordings() -> Iterator[Recording]:
         for found in read_paths(files):
@@ -204,7 +204,7 @@ def claims(sample: Path, files: tuple[Path, ...], reader: str | None) -> None:
 
 
 def _find(file: Path, name: str | None) -> Recording:
-    from evalkit.transcripts.problem import Problem
+    from evalkit.transcripts.problems import Problem
     from evalkit.transcripts.read import read_file
 
     problems = []

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
 
-    from evalkit.containment import looks, refusing
+    from evalkit.containment import syscall_filter, system_view
 else:
     # The module beneath, without its enumerations: a third of the time that a guard takes to start.
     import _signal as signal
 
-    import looks
-    import refusing
+    import syscall_filter
+    import system_view
 
 _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -139,7 +139,7 @@ def _outer(
         # In a namespace this returns when the whole of it is gone.
         os.waitpid(inner, 0)
     elif os.WIFSIGNALED(_ended[inner]):
-        left = len(list(looks.descendants(outer)))
+        left = len(list(system_view.descendants(outer)))
         _try(os.write, guard.status, f"ended {-os.WTERMSIG(_ended[inner])} {left} \n".encode())
     if not namespace:
         _end_all()
@@ -288,7 +288,7 @@ class _Guard:
         if linux:
             _library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if self.guards:
-            _try(refusing.refuse_signals, self.guards)
+            _try(syscall_filter.refuse_signals, self.guards)
         self._run()
 
     def _run(self) -> None:
@@ -316,11 +316,11 @@ class _Guard:
         most = self.number("memory_mb")
         if most and now - self._weighed > _WEIGH:
             self._weighed = now
-            if sum(map(looks.memory_of, processes)) > most << 20:
+            if sum(map(system_view.memory_of, processes)) > most << 20:
                 return f"used more than {most} MB of memory"
         most, files = self.number("written_mb"), self.number("files")
         if self.watched and now - self._measured > self._measuring:
-            size, count = looks.size_of(self.watched, most << 20, files)
+            size, count = system_view.size_of(self.watched, most << 20, files)
             self._measured = time.monotonic()
             self._measuring = max(_MEASURE, 10 * (self._measured - now))
             if most and size > most << 20:
@@ -332,11 +332,11 @@ class _Guard:
     def _processes(self) -> list[int]:
         """The processes of the command that live."""
         if not self.namespace:
-            return list(looks.descendants(os.getpid()))
+            return list(system_view.descendants(os.getpid()))
         return [
             process
-            for process in looks.numbers()
-            if process != 1 and not looks.is_dead(looks.stat_of(process))
+            for process in system_view.numbers()
+            if process != 1 and not system_view.is_dead(system_view.stat_of(process))
         ]
 
 
@@ -350,7 +350,7 @@ def _end_all(first: int = 0) -> None:
         _reap()
         if not _has_children():
             return
-        left = list(looks.descendants(os.getpid())) or _unseen_children()
+        left = list(system_view.descendants(os.getpid())) or _unseen_children()
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for process in left:
                 _try(os.kill, process, number)
@@ -362,7 +362,7 @@ def _end_all(first: int = 0) -> None:
 
 def _unseen_children() -> list[int]:
     """The living children where the system shows no processes: each number since this one's is asked for."""
-    if looks.numbers() or not hasattr(os, "waitid"):
+    if system_view.numbers() or not hasattr(os, "waitid"):
         return []
     last = os.fork()
     if last == 0:

@@ -7,7 +7,7 @@ import signal
 import time
 from contextlib import suppress
 
-from evalkit.containment import looks
+from evalkit.containment import system_view
 
 #: How often to look for processes that are left.
 _LOOKS = 200
@@ -21,7 +21,7 @@ def end_strays(mark: str, session: int = 0) -> int:
     """
     found: set[int] = set()
     for _ in range(_LOOKS):
-        left = {process for process in looks.numbers() if _carries(process, os.fsencode(mark), session)}
+        left = {process for process in system_view.numbers() if _carries(process, os.fsencode(mark), session)}
         if not left:
             break
         found |= left
@@ -34,8 +34,8 @@ def end_strays(mark: str, session: int = 0) -> int:
 
 def _carries(process: int, mark: bytes, session: int) -> bool:
     try:
-        stat = looks.stat_of(process)
-        if looks.is_dead(stat) or process == os.getpid():
+        stat = system_view.stat_of(process)
+        if system_view.is_dead(stat) or process == os.getpid():
             return False
         if session and int(stat[3]) == session:
             return True

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from evalkit.containment.folders import sweep
-from evalkit.containment.raising import raise_again
+from evalkit.containment.signal_errors import raise_again
 
 #: Seconds that workers get to put their things away when they are told to end.
 GRACE = 1.0

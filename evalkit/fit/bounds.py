@@ -15,13 +15,13 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from evalkit.fit.estimates import CLUSTERS, CONFIDENCE
-from evalkit.fit.seen import Seen
+from evalkit.fit.recorded_runs import Seen
 from evalkit.fit.verdicts import met_when_right, never_false
-from evalkit.scenarios.lives import Life
+from evalkit.scenarios.life import Life
 from evalkit.stats.intervals import cluster_interval
 from evalkit.strategies.strategy import Strategy
-from evalkit.transcripts.judge import BEYOND, UNKNOWN
-from evalkit.transcripts.outcome import Outcome
+from evalkit.transcripts.judging.judge import BEYOND, UNKNOWN
+from evalkit.transcripts.judging.outcome import Outcome
 
 #: Turns of a run whose strategy has no limit of its own: evalkit's own cap.
 CAP = 60

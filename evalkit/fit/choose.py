@@ -13,11 +13,11 @@ from statistics import fmean
 
 import msgspec
 
-from evalkit.fit.carried import cell_of, populations_of
 from evalkit.fit.quantiles import middle
+from evalkit.fit.uncertainty import cell_of, populations_of
 from evalkit.runs.store import Store
-from evalkit.scenarios.drawn import MIDDLE
-from evalkit.stats.records import contender_names
+from evalkit.scenarios.drawn_scenarios import MIDDLE
+from evalkit.stats.scenario_results import contender_names
 
 #: What may cost something: how an episode's own count of it is read.
 COSTS = {

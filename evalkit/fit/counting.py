@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from evalkit.scenarios.lives import CAUSES, KINDS, Life, spans_of, staged
+from evalkit.scenarios.life import CAUSES, KINDS, Life, spans_of, staged
 
 #: Of whom a parameter speaks.
 AGENT, OTHER, TOOLS, WORK = "agent", "other side", "tools", "work"

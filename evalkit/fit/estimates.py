@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from evalkit.fit.counting import WORK, Counted, Counts
-from evalkit.scenarios.lives import STAGES, Life
+from evalkit.scenarios.life import STAGES, Life
 from evalkit.scenarios.population import Estimate, Population, Range
 from evalkit.stats.intervals import cluster_interval, effective_size, intraclass_correlation
 

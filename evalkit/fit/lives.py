@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from evalkit.scenarios.lives import Act, Exit, Kind, Life, Part, Truth
-from evalkit.transcripts.claims import ClaimReader, claim_of
-from evalkit.transcripts.incident import action_of, incident_of
+from evalkit.scenarios.life import Act, Exit, Kind, Life, Part, Truth
+from evalkit.transcripts.incidents.incident import action_of, incident_of
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.replay import Moment, Replay
+from evalkit.transcripts.turn_claims import ClaimReader, claim_of
 
 _EXITS: dict[str, Exit] = {"done": "done", "partial": "done", "escalated": "escalated"}
 _CAUSES: dict[str, Truth] = {"undone": "undone", "wrong act": "wrong act", "both": "both"}

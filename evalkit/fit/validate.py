@@ -16,16 +16,16 @@ from statistics import fmean
 
 import msgspec
 
+from evalkit.fit.drawn_recordings import record_of
 from evalkit.fit.estimates import CLUSTERS, fitted
-from evalkit.fit.figures import MEANS, Figures, figures
+from evalkit.fit.judged_figures import MEANS, Figures, figures
 from evalkit.fit.quantiles import OUTSIDE, middle
-from evalkit.fit.seen import Seen
-from evalkit.fit.written import record_of
-from evalkit.scenarios.drawing import Draw
+from evalkit.fit.recorded_runs import Seen
 from evalkit.scenarios.population import Calibration, Population
+from evalkit.scenarios.population_draws import Draw
 from evalkit.strategies.presets import PRESETS
 from evalkit.transcripts.formats.tau import tau_bench
-from evalkit.transcripts.outcome import RECORDED, Outcome
+from evalkit.transcripts.judging.outcome import RECORDED, Outcome
 from evalkit.transcripts.source import Source
 
 #: Strategies that can be judged on any recording: their figures are predicted, beside the recorded harness's.
@@ -186,7 +186,7 @@ def _drawn(population: Population, sizes: Sequence[int], number: int) -> Figures
 
 def judged(record: dict[str, object]) -> _Rows:
     """What judgement says of a record, read as its file would be."""
-    from evalkit.transcripts.run import judge_recording
+    from evalkit.transcripts.judging.run import judge_recording
 
     return tuple(judge_recording(tau_bench(record, Source("drawn")), PREDICTED))
 

@@ -14,10 +14,10 @@ import msgspec
 from evalkit.containment.files import NoPlainFile, read_plain
 from evalkit.containment.folders import remove
 from evalkit.harnesses.endings import Finished, Then, is_over
-from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.pinned_environment import Environment
+from evalkit.harnesses.process_environment import Surroundings
 from evalkit.harnesses.processes import FLOOD, Group
-from evalkit.harnesses.surroundings import Surroundings
 
 #: How long a harness may take to end when evalkit's cap has ended the episode.
 GRACE_S = 2.0

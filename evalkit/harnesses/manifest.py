@@ -11,9 +11,9 @@ import msgspec
 
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
 from evalkit.core.toml import toml_of
-from evalkit.models.compactor import Means, means
+from evalkit.stage.compactor import Means, means
 from evalkit.wire.answers import Dialect
-from evalkit.wire.side import Side
+from evalkit.wire.side_requests import Side
 
 FILE = "harness.toml"
 

@@ -14,10 +14,10 @@ import msgspec
 
 from evalkit.harnesses.command import Deadline, Over, Stopped, died, parse_ending
 from evalkit.harnesses.endings import Finished, Then, is_over
-from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.pinned_environment import Environment
+from evalkit.harnesses.process_environment import Surroundings
 from evalkit.harnesses.processes import FLOOD, Group
-from evalkit.harnesses.surroundings import Surroundings
 
 _TICK = 0.05
 _LONGEST_LINE = 1 << 20

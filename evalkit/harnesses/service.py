@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from evalkit.harnesses.command import Deadline, Over, parse_ending
 from evalkit.harnesses.endings import Finished, Then, is_over
-from evalkit.harnesses.environment import Environment
 from evalkit.harnesses.manifest import Harness
+from evalkit.harnesses.pinned_environment import Environment
 
 _TICK = 0.02
 _LARGEST = 1 << 20

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from evalkit.fit.carried import legend
-from evalkit.reports.figures import (
+from evalkit.fit.uncertainty import legend
+from evalkit.reports.formatting import (
     LEVEL_MEANINGS,
     LEVELS,
     RATE_NAMES,
@@ -24,7 +24,7 @@ from evalkit.reports.figures import (
 )
 from evalkit.reports.spending import spending_lines
 from evalkit.stats.ranking import UNSURE, share_played, standing
-from evalkit.stats.records import episode_name
+from evalkit.stats.scenario_results import episode_name
 from evalkit.strategies.presets import PRESETS
 
 #: What a harness can do, in the words of the one sentence.

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalkit.core.escaping import for_csv
 from evalkit.runs.store import Store
-from evalkit.scoring.figures import KEPT
+from evalkit.scoring.episode_fields import KEPT
 
 #: What says which episode it is, and the outcome beside the truth; the rest as the store has it.
 COLUMNS = (

@@ -6,18 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.core.escaping import for_markdown
-from evalkit.fit.carried import HEADS as POPULATION_HEADS
-from evalkit.fit.carried import legend, table_rows
+from evalkit.fit.uncertainty import HEADS as POPULATION_HEADS
+from evalkit.fit.uncertainty import legend, table_rows
 from evalkit.reports.answer import answer, caveats, facts, meaning, prevents
-from evalkit.reports.chart_tables import PAIR_HEADS, pair_cells
-from evalkit.reports.figures import (
-    LEVELS,
-    RATE_MEANINGS,
-    RATE_NAMES,
-    count,
-    label,
-    share,
-)
+from evalkit.reports.charts.tables import PAIR_HEADS, pair_cells
+from evalkit.reports.formatting import LEVELS, RATE_MEANINGS, RATE_NAMES, count, label, share
 from evalkit.reports.spending import HEADS as SPENT_HEADS
 from evalkit.reports.spending import spending_rows
 from evalkit.reports.tables import (

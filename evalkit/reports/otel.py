@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit.extras import missing
 from evalkit.runs.store import Store
 from evalkit.secrets.cleaning import clean_value
-from evalkit.stats.records import contender_names
+from evalkit.stats.scenario_results import contender_names
 from evalkit.stats.telemetry import TRUNCATED
 
 if TYPE_CHECKING:

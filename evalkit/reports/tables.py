@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from evalkit.reports.figures import (
+from evalkit.reports.formatting import (
     LEVEL_MEANINGS,
     LEVELS,
     RATE_MEANINGS,
@@ -23,7 +23,7 @@ from evalkit.reports.figures import (
     rate,
     share,
 )
-from evalkit.reports.sweep import sweeps
+from evalkit.reports.verifier_sweep import sweeps
 from evalkit.stats.ranking import is_swept
 
 

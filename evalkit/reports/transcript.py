@@ -12,14 +12,14 @@ from evalkit.core.events import Approves, Compacts, Event
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
-from evalkit.harnesses.records import Exchange, Observed, shown_block
-from evalkit.models.scripted import Stage
-from evalkit.reports.kept import episode_figures, short, turned
+from evalkit.harnesses.episode_record import Exchange, Observed, shown_block
+from evalkit.reports.foreign_transcript import episode_figures, short, turned
 from evalkit.runs.medium import Recorded
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
-from evalkit.scoring.figures import Episode
+from evalkit.scoring.episode_fields import Episode
+from evalkit.stage.stage import Stage
 from evalkit.strategies.strategy import Strategy
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 
 from evalkit.containment.workers import LOST, Workers, can_fork
-from evalkit.fit.carried import carried
+from evalkit.fit.uncertainty import carried
 from evalkit.reports.charts import KINDS, Chart, ChartsMissing, draw_charts
 from evalkit.reports.episodes_csv import write_episodes
-from evalkit.reports.html import FOLDER, SINGLE_FILE, TRANSCRIPTS, write_page
 from evalkit.reports.markdown import report_markdown
+from evalkit.reports.page.html import FOLDER, SINGLE_FILE, TRANSCRIPTS, write_page
 from evalkit.runs.engine import default_workers
 from evalkit.runs.store import Store
 from evalkit.secrets.bodies import clean_json
 from evalkit.secrets.cleaning import clean_text
-from evalkit.stats.compare import FEWEST
+from evalkit.stats.strategy_comparison import FEWEST
 from evalkit.stats.summary import summarize
 
 TABLE = "episodes.csv"

@@ -29,9 +29,9 @@ from evalkit.runs.store import void_row
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-    from evalkit.harnesses.records import Kept
-    from evalkit.runs.afar import Packed
-    from evalkit.runs.on_worker import Finished
+    from evalkit.harnesses.episode_record import Kept
+    from evalkit.runs.cluster_tasks import Finished
+    from evalkit.runs.foreign_on_cluster import Packed
 
 #: Told of the record of an episode, by its cell.
 Keep: TypeAlias = "Callable[[int, Kept], None]"
@@ -116,7 +116,7 @@ class _Session:
         *,
         own: bool,
     ) -> None:
-        from evalkit.runs.on_worker import PlanOnWorker
+        from evalkit.runs.cluster_tasks import PlanOnWorker
 
         self.client = client
         self.own = own
@@ -232,7 +232,7 @@ class _Session:
             self._submit(chunk)
 
     def _submit(self, chunk: Chunk) -> None:
-        from evalkit.runs.on_worker import run_there
+        from evalkit.runs.cluster_tasks import run_there
 
         future = self.client.submit(run_there, self.plugin.name, chunk, pure=False)
         self._running[future] = chunk

@@ -43,7 +43,7 @@ def find_engine(name: str, workers: int) -> Engine:
     ``workers`` is the number of processes where the engine starts them. EngineError names what is allowed.
     """
     if name == "local":
-        from evalkit.runs.pool import Local
+        from evalkit.runs.local_pool import Local
 
         return Local(workers)
     scheme, _, address = name.partition("://")

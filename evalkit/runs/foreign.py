@@ -15,18 +15,18 @@ import msgspec
 
 from evalkit.containment.folders import NoRoom
 from evalkit.harnesses.command import Runner, Stopped
-from evalkit.harnesses.environment import Environment, environment_of
+from evalkit.harnesses.episode_record import Kept
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, ManifestError
-from evalkit.harnesses.records import Kept
-from evalkit.runs.afar import Packed, pack
+from evalkit.harnesses.pinned_environment import Environment, environment_of
 from evalkit.runs.chunks import Work
 from evalkit.runs.cluster import Cluster
+from evalkit.runs.foreign_on_cluster import Packed, pack
+from evalkit.runs.foreign_records import keep_trace
 from evalkit.runs.plan import Plan, PlanError, Span
 from evalkit.runs.store import StoreLost, row_of, void_row
-from evalkit.runs.traces import keep_trace
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
 from evalkit.wire.server import Server
 
 Row: TypeAlias = tuple[Any, ...]

@@ -33,13 +33,13 @@ from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import row_of, void_row
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ending_of, score
-from evalkit.scoring.figures import SHORT
+from evalkit.scoring.episode_fields import SHORT
 from evalkit.secrets.cleaning import keep_secret
 from evalkit.secrets.urls import credentials_of
 from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
-    from evalkit.harnesses.driver import Watcher
+    from evalkit.drivers.in_process import Watcher
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -150,12 +150,12 @@ class Live(OnTape):
 
         What it asks is paid from the ``purse``. LimitReached where that forbids the next request.
         """
-        from evalkit.harnesses.driver import LoopMind, drive
-        from evalkit.harnesses.live import LiveStage
-        from evalkit.harnesses.sdk_driver import opening
+        from evalkit.drivers.in_process import LoopMind, drive
+        from evalkit.drivers.live import LiveStage
+        from evalkit.drivers.over_sdk import opening
         from evalkit.models.cassettes import Playing
         from evalkit.models.clients import NO_KEY, connect
-        from evalkit.scoring.recorded import RecordedJudge
+        from evalkit.scoring.live_truth import RecordedJudge
 
         medium, session = self.medium, self.session
         taped = medium.record is not None or medium.replay is not None

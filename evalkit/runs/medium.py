@@ -14,7 +14,7 @@ import msgspec
 from evalkit.core.decisions import Ending
 from evalkit.core.tasks import Offered
 from evalkit.extras import need
-from evalkit.harnesses.loop import NOTIONS
+from evalkit.loop.loop import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena
@@ -23,10 +23,10 @@ from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
     from evalkit.core.decisions import Ending
-    from evalkit.harnesses.driver import Watcher
+    from evalkit.drivers.in_process import Watcher
     from evalkit.models.cassettes import Origin, Tape
-    from evalkit.models.scripted import Stage
     from evalkit.models.spending import Price
+    from evalkit.stage.stage import Stage
     from evalkit.wire.answers import Dialect
 
 #: Plays one episode and scores it.
@@ -325,7 +325,7 @@ class _Wire(OnTape):
         self.server = Server().__enter__()
 
     def __call__(self, arena: Arena, strategy: Strategy, seed: int) -> Episode:
-        from evalkit.harnesses.sdk_driver import Line
+        from evalkit.drivers.over_sdk import Line
         from evalkit.models.cassettes import Playing
         from evalkit.wire.expressible import has_background
 
@@ -351,9 +351,9 @@ class _Replay(OnTape):
         super().__init__(medium, "")
 
     def __call__(self, arena: Arena, strategy: Strategy, seed: int) -> Episode:
-        from evalkit.harnesses.driver import LoopMind, drive
-        from evalkit.harnesses.recorded import Shadowed
-        from evalkit.harnesses.sdk_driver import RemoteInstruments, opening
+        from evalkit.drivers.in_process import LoopMind, drive
+        from evalkit.drivers.over_sdk import RemoteInstruments, opening
+        from evalkit.drivers.recorded import Shadowed
         from evalkit.models.cassettes import Playing
         from evalkit.models.clients import connect
         from evalkit.wire.expressible import has_background

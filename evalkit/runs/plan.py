@@ -14,12 +14,12 @@ from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, Heard, ManifestError
 from evalkit.runs.medium import Medium, MediumError, check_medium, unplayable
 from evalkit.scenarios.loader import load_text
+from evalkit.scenarios.redacted_source import kept_text
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scenarios.without_secrets import kept_text
 from evalkit.secrets.cleaning import clean_text
 from evalkit.secrets.rules import REDACTED
 from evalkit.strategies.conditions import silence
-from evalkit.strategies.library import StrategyError, find_strategy
+from evalkit.strategies.registry import StrategyError, find_strategy
 from evalkit.strategies.strategy import Strategy
 
 LOOP = "loop"
@@ -310,7 +310,7 @@ def _named(name: str, folders: dict[str, str]) -> str:
 
 def _harness(name: str, place: str, scenarios: list[Scenario]) -> tuple[Harness, dict[str, str]]:
     """A harness whose dialect is known, and why it cannot express which scenarios."""
-    from evalkit.scoring.foreign import hear, why_not_expressible
+    from evalkit.scoring.foreign_episode import hear, why_not_expressible
 
     try:
         harness = hear(find_harness(place))

@@ -17,9 +17,9 @@ from urllib.parse import quote
 import msgspec
 
 from evalkit.models.ledger import FILE as SPENDING
+from evalkit.runs.foreign_records import FOLDER as TRACES
 from evalkit.runs.plan import Recipe
-from evalkit.runs.traces import FOLDER as TRACES
-from evalkit.scoring.figures import KEPT, Episode, values_of, void_values
+from evalkit.scoring.episode_fields import KEPT, Episode, values_of, void_values
 
 Ranges: TypeAlias = list[tuple[int, int]]
 

@@ -16,7 +16,7 @@ import msgspec
 from evalkit.core.decisions import ENDINGS, TRUTHS
 from evalkit.core.names import NAME_ALLOWED, among, is_name
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits
-from evalkit.scenarios.drawn import drawn_documents
+from evalkit.scenarios.drawn_scenarios import drawn_documents
 from evalkit.scenarios.moves import (
     EVENTS,
     VERBS,

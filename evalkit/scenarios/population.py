@@ -1,7 +1,7 @@
 """A population fitted to recordings: its parameters as facts, and what is assumed where nothing was seen.
 
 The document is written by ``evalkit fit`` and read by ``evalkit run``; what its names mean stands in
-docs/fit.md. Drawing from it: :mod:`evalkit.scenarios.drawing`.
+docs/fit.md. Drawing from it: :mod:`evalkit.scenarios.population_draws`.
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from evalkit.scoring.figures import KEPT, Figure
+from evalkit.scoring.episode_fields import KEPT, Figure
 
 _HEAD = """# The figures of an episode
 
-Written by `python -m evalkit.scoring` from the one declaration in `evalkit/scoring/figures.py`; the columns
-of `episodes.csv`, after the scenario, the strategy or harness, and the seed. Flags are 1 and 0, and empty
-where an episode is outside of a rate's base. A figure marked *spoils* keeps an episode from being correct.
+Written by `python -m evalkit.scoring` from the one declaration in `evalkit/scoring/episode_fields.py`; the
+columns of `episodes.csv`, after the scenario, the strategy or harness, and the seed. Flags are 1 and 0, and
+empty where an episode is outside of a rate's base. A figure marked *spoils* keeps an episode from being
+correct.
 
 | column | kind | what it says |
 | --- | --- | --- |

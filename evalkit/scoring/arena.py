@@ -11,15 +11,15 @@ from evalkit.core.decisions import Action, Ending
 from evalkit.core.events import with_words
 from evalkit.core.requests import Request, cannot_pass
 from evalkit.core.tasks import Offered, Task
-from evalkit.core.traces import Trace
+from evalkit.core.trace import Trace
 from evalkit.core.turns import Turn, count_tokens
-from evalkit.harnesses.driver import Watcher, drive, next_request, run_call
-from evalkit.models.scripted import NeverEnds, Stage
+from evalkit.drivers.in_process import Watcher, drive, next_request, run_call
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, make_task
-from evalkit.scoring.chances import Chances, Visits
 from evalkit.scoring.ideal import FAILED, IdealMind
 from evalkit.scoring.reasons import accepted_outcomes
+from evalkit.scoring.seed_choices import Chances, Visits
+from evalkit.stage.stage import NeverEnds, Stage
 from evalkit.worlds import World, make_world
 
 #: No rule of over-continuation that the ideal harness could break is broken by fewer turns.

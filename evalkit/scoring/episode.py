@@ -11,14 +11,14 @@ import msgspec
 from evalkit.core.decisions import Ending, EndingKind
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
-from evalkit.core.traces import Decision, Trace
-from evalkit.harnesses.driver import LoopMind, StrategyFailed, Watcher, drive
-from evalkit.harnesses.loop import limits_of
-from evalkit.models.scripted import NeverEnds, Stage, ToolFailed
+from evalkit.core.trace import Decision, Trace
+from evalkit.drivers.in_process import LoopMind, StrategyFailed, Watcher, drive
+from evalkit.loop.loop import limits_of
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.figures import SEEN, Episode, spoilers_of
+from evalkit.scoring.episode_fields import SEEN, Episode, spoilers_of
 from evalkit.scoring.reasons import why_not_correct
+from evalkit.stage.stage import NeverEnds, Stage, ToolFailed
 from evalkit.strategies.strategy import Strategy
 from evalkit.worlds import World
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from evalkit.core.decisions import ENDINGS, TRUTHS
-from evalkit.core.traces import Finding
-from evalkit.scoring.figures import SPOILERS
+from evalkit.core.trace import Finding
+from evalkit.scoring.episode_fields import SPOILERS
 
 #: Outcomes that can be accepted, for asking which are.
 OUTCOMES = tuple((ending, truth) for ending in ENDINGS if ending not in ("void", "never") for truth in TRUTHS)

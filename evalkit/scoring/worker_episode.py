@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Crashed
-from evalkit.harnesses.loop import NOTIONS, limits_of
-from evalkit.models.scripted import NeverEnds, Stage
+from evalkit.loop.loop import NOTIONS, limits_of
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
+from evalkit.stage.stage import NeverEnds, Stage
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.attempt import Attempt
-from evalkit.worker.records import Order
-from evalkit.worker.scripted import StageWorkplace, order_of
+from evalkit.worker.scripted_workplace import StageWorkplace, order_of
 from evalkit.worker.store import SqliteDatabase, SqlStore, Store
+from evalkit.worker.task_records import Order
 
 #: Events of the scenario language that the worker has a notion of.
 EVENTS = NOTIONS | {"crash"}

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 import msgspec
 
-from evalkit.stats.compare import FEWEST
+from evalkit.stats.strategy_comparison import FEWEST
 
 #: Assumed without a pilot: the share of scenarios on which two strategies differ.
 DISCORDANT = 0.3

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from evalkit.runs.store import Store
-from evalkit.scoring.figures import FAULTS
-from evalkit.stats.compare import paired, rates_by_scenario
-from evalkit.stats.damage import DAMAGE
-from evalkit.stats.records import contender_name
+from evalkit.scoring.episode_fields import FAULTS
+from evalkit.stats.scenario_results import contender_name
+from evalkit.stats.severity import DAMAGE
+from evalkit.stats.strategy_comparison import paired, rates_by_scenario
 
 LEVELS = ("full", "weak", "none")
 #: The level of the choice of who does not know what checks there will be.
@@ -65,9 +65,9 @@ def leads(store: Store, rows: Sequence[Row]) -> list[Row]:
     """At each level the first, beside the next; with two levels and more also the one to take unsure.
 
     ``tied`` are those with the first's standing; ``next`` is the best below it, compared with the first by
-    ``correct`` on the scenarios that both have (:func:`evalkit.stats.compare.paired`). ``telling`` is the
-    episode of another contender that shows best what the choice prevents. The ``unsure`` one is first or
-    second at every level (``places``); there is none where nobody is.
+    ``correct`` on the scenarios that both have (:func:`evalkit.stats.strategy_comparison.paired`).
+    ``telling`` is the episode of another contender that shows best what the choice prevents. The ``unsure``
+    one is first or second at every level (``places``); there is none where nobody is.
     :func:`evalkit.stats.tally.make_tally` must have run.
     """
     orders = {level: order for level in LEVELS if (order := ranked(rows, level))}

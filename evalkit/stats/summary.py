@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 from evalkit.core.prices import cost
 from evalkit.models.ledger import read_spending
 from evalkit.runs.store import WEIGHT, Store
-from evalkit.scoring.figures import FLAGS, RATES, SIZES
+from evalkit.scoring.episode_fields import FLAGS, RATES, SIZES
 from evalkit.stats import tally
 from evalkit.stats.causes import causes
-from evalkit.stats.compare import adjust, paired_comparisons
 from evalkit.stats.intervals import cluster_interval, ratio_interval
 from evalkit.stats.pass_k import pass_table
 from evalkit.stats.ranking import LEVELS, leads
-from evalkit.stats.records import contender_names
+from evalkit.stats.scenario_results import contender_names
+from evalkit.stats.strategy_comparison import adjust, paired_comparisons
 from evalkit.stats.tally import WEIGHTS, Counts, Key
 from evalkit.stats.telemetry import stops_by_family
 from evalkit.stats.turns import turns_to_the_end

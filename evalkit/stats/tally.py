@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from evalkit.runs.store import WEIGHT, Store
-from evalkit.scoring.figures import COUNTS as SUMMED
-from evalkit.scoring.figures import FLAGS, RATES, SIZES
+from evalkit.scoring.episode_fields import COUNTS as SUMMED
+from evalkit.scoring.episode_fields import FLAGS, RATES, SIZES
 
 Key: TypeAlias = tuple[int, str, str]
 Counts: TypeAlias = dict[str, int]

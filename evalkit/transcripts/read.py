@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalkit.core.turns import count_tokens, parse_arguments
-from evalkit.transcripts.beside import with_label
+from evalkit.transcripts.benchmark_labels import with_label
 from evalkit.transcripts.catalog import (
     ALWAYS,
     FORMATS,
@@ -25,7 +25,7 @@ from evalkit.transcripts.catalog import (
     session_format,
     spans_format,
 )
-from evalkit.transcripts.claims import read_claim
+from evalkit.transcripts.document_formats import LOOK, ONLY_LABELS, is_record, list_reader, record, unknown
 from evalkit.transcripts.documents import (
     WHOLE,
     Broken,
@@ -37,16 +37,16 @@ from evalkit.transcripts.documents import (
     lines,
     whole,
 )
-from evalkit.transcripts.folders import Looked
 from evalkit.transcripts.formats import aider, http_cassettes, inspect_logs, otel
 from evalkit.transcripts.formats.messages import is_message
 from evalkit.transcripts.formats.read_spans import read_span_values
 from evalkit.transcripts.formats.responses import is_item, read_response
-from evalkit.transcripts.joined import joined
-from evalkit.transcripts.problem import ODD, Found, Problem, guard, one, problem_of
+from evalkit.transcripts.input_files import Looked
+from evalkit.transcripts.joined_requests import joined
+from evalkit.transcripts.problems import ODD, Found, Problem, guard, one, problem_of
 from evalkit.transcripts.recording import Conversation, Recording, Unreadable
-from evalkit.transcripts.records import LOOK, ONLY_LABELS, is_record, list_reader, record, unknown
 from evalkit.transcripts.source import Source
+from evalkit.transcripts.turn_claims import read_claim
 
 __all__ = ["FORMATS", "read_file", "read_paths"]
 

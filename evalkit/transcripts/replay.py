@@ -15,9 +15,9 @@ from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits, Offered, Tas
 from evalkit.core.turns import Block, Call, Turn, make_turn, parse_arguments
 from evalkit.strategies.folds import Ran
 from evalkit.transcripts.checklists import Checklist, Write
-from evalkit.transcripts.claims import ClaimReader, claim_of
 from evalkit.transcripts.effects import only_reads
 from evalkit.transcripts.recording import FINISH_TOOLS, SENTINELS, Recording, Step, bare_name, finishes
+from evalkit.transcripts.turn_claims import ClaimReader, claim_of
 from evalkit.wire.answers import encode_json
 
 _LIST = Tool("recorded_list", "", read_only=True, enumerates=True)

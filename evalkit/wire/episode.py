@@ -32,16 +32,16 @@ from evalkit.wire.dialects import SPOKEN
 from evalkit.wire.expressible import is_fault, unsayable
 from evalkit.wire.faults import fault_reply
 from evalkit.wire.incoming import BadRequest, Incoming, user_texts
-from evalkit.wire.invented import Spoken
+from evalkit.wire.invented_turns import Spoken
+from evalkit.wire.observations import Seen
 from evalkit.wire.openai_chat.answers import chunks
 from evalkit.wire.openai_responses.compaction import compacted
 from evalkit.wire.replies import Reply, json_reply, refusal, stream_reply
 from evalkit.wire.rules import judge, neutral, place_of, say_neutral
-from evalkit.wire.script import Script, call_for
-from evalkit.wire.seen import Seen
-from evalkit.wire.side import Side, asks_for_summary, count, reply, side_request
+from evalkit.wire.side_requests import Side, asks_for_summary, count, reply, side_request
+from evalkit.wire.stage_protocol import Script, call_for
 from evalkit.wire.tool_names import ToolNames
-from evalkit.wire.words import Words
+from evalkit.wire.user_words import Words
 
 RECORDED = "recorded"
 OVER = "The episode is over."

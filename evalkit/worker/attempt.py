@@ -19,14 +19,15 @@ from evalkit.core.keys import item_of
 from evalkit.core.prices import cost
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.turns import Call, Turn
-from evalkit.harnesses.driver import LoopMind, StrategyFailed, drive
-from evalkit.harnesses.loop import Loop, start
-from evalkit.models.scripted import ToolFailed
+from evalkit.drivers.in_process import LoopMind, StrategyFailed, drive
+from evalkit.loop.loop import Loop, start
+from evalkit.stage.stage import ToolFailed
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.checklist import checklist_of
 from evalkit.worker.encoding import echo_of
 from evalkit.worker.idempotency import key_of
-from evalkit.worker.records import (
+from evalkit.worker.store.protocol import LeaseLost, Store
+from evalkit.worker.task_records import (
     Completion,
     Effect,
     Event,
@@ -38,7 +39,6 @@ from evalkit.worker.records import (
     Resume,
     Status,
 )
-from evalkit.worker.store.protocol import LeaseLost, Store
 from evalkit.worker.telemetry import end_event, stop_event
 from evalkit.worker.workplace import Unavailable, Workplace
 

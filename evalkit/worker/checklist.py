@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalkit.core.tasks import Task
-from evalkit.worker.records import Item
+from evalkit.worker.task_records import Item
 
 
 def checklist_of(task: Task, memory: Mapping[str, Any], before: tuple[Item, ...]) -> tuple[Item, ...]:

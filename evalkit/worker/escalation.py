@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from evalkit.core.turns import parse_arguments
-from evalkit.worker.records import Effect, Evidence, Exchange, Record
 from evalkit.worker.store.protocol import Store
+from evalkit.worker.task_records import Effect, Evidence, Exchange, Record
 
 SCHEMA = "evalkit.escalation/1"
 #: Calls shown in full; the rest is in the record.

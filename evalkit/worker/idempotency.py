@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from evalkit.core.keys import item_of, own_key, undoes
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Call
-from evalkit.worker.records import Effect
+from evalkit.worker.task_records import Effect
 
 
 def key_of(id: str, task: Task, call: Call, turn: int, place: int, before: Iterable[Effect]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.worker.records import Item, TaskError
+from evalkit.worker.task_records import Item, TaskError
 
 #: A line of a Markdown checklist: ``- [ ] open``, ``- [x] done``.
 _BOX = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+\[([ xX])\]\s+(.+?)\s*$")

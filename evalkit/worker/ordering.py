@@ -7,8 +7,8 @@ import secrets
 
 import msgspec
 
-from evalkit.strategies.library import StrategyError, find_strategy
-from evalkit.worker.records import Order, TaskError
+from evalkit.strategies.registry import StrategyError, find_strategy
+from evalkit.worker.task_records import Order, TaskError
 from evalkit.worker.workplace import find_kit
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")

@@ -9,11 +9,11 @@ from evalkit.core.decisions import Send
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Call, Turn
-from evalkit.harnesses.driver import RECORDED, answers
-from evalkit.harnesses.loop import State
-from evalkit.worker.records import Effect, Progress, Record, TaskError
+from evalkit.drivers.in_process import RECORDED, answers
+from evalkit.loop.loop import State
 from evalkit.worker.store.desk import WAITING
 from evalkit.worker.store.protocol import Store
+from evalkit.worker.task_records import Effect, Progress, Record, TaskError
 
 #: What is said where a person lets a task go on without a word.
 GO_ON = "Continue."

@@ -18,22 +18,13 @@ from evalkit.core.decisions import End, Ending, Send, Verdict
 from evalkit.core.requests import Request
 from evalkit.core.tasks import Limits, Task
 from evalkit.core.turns import Text, Turn, make_turn
-from evalkit.harnesses.loop import Loop, State, on_turn, start
+from evalkit.loop.loop import Loop, State, on_turn, start
 from evalkit.strategies import conditions as c
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.escalation import hand_over
 from evalkit.worker.open_items import Checked, acted_since
-from evalkit.worker.records import (
-    Completion,
-    Evidence,
-    Exchange,
-    Held,
-    Item,
-    Order,
-    Progress,
-    TaskError,
-)
 from evalkit.worker.store.protocol import Store
+from evalkit.worker.task_records import Completion, Evidence, Exchange, Held, Item, Order, Progress, TaskError
 from evalkit.worker.telemetry import end_event, stop_event
 
 #: Blocks in a row without progress after which a session is handed over.

@@ -11,7 +11,7 @@ from evalkit.core.channels import is_decision
 from evalkit.core.decisions import Action, Ending, RunTools, Send, Verdict
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Turn
-from evalkit.worker.records import Event
+from evalkit.worker.task_records import Event
 
 #: Stop reasons of a turn that was cut off.
 TRUNCATED = ("max_tokens", "context_window")

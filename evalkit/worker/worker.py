@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evalkit.core.decisions import Ending, Report
-from evalkit.strategies.library import StrategyError, find_strategy
+from evalkit.strategies.registry import StrategyError, find_strategy
 from evalkit.worker.attempt import Attempt, Pause
 from evalkit.worker.escalation import hand_over
-from evalkit.worker.records import LONGEST_WAIT, MAX_IDLE, Held, Lease, Status, TaskError
 from evalkit.worker.store.protocol import LeaseLost, Store, StoreError
+from evalkit.worker.task_records import LONGEST_WAIT, MAX_IDLE, Held, Lease, Status, TaskError
 from evalkit.worker.telemetry import end_event
 from evalkit.worker.workplace import Kit, find_kit
 

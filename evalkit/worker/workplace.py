@@ -17,7 +17,7 @@ from evalkit.core.events import Event
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Call, Turn
-from evalkit.worker.records import Care, Exchange, Order, TaskError
+from evalkit.worker.task_records import Care, Exchange, Order, TaskError
 
 
 class Unavailable(Exception):
@@ -110,7 +110,7 @@ SCENARIO = "scenario"
 def find_kit(name: str) -> Kit:
     """A kit by name: ``scenario``, an entry point of ``evalkit.kits``, or ``module:name``. TaskError else."""
     if name == SCENARIO:
-        return _loaded(name, "evalkit.worker.scripted", "scenario_kit")
+        return _loaded(name, "evalkit.worker.scripted_workplace", "scenario_kit")
     from importlib.metadata import entry_points
 
     points = {point.name: point for point in entry_points(group="evalkit.kits")}

@@ -14,8 +14,8 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 
 from evalkit.worlds.base import WorldError
+from evalkit.worlds.command_folders import workshop
 from evalkit.worlds.isolation import Bounds, run_isolated
-from evalkit.worlds.workshop import workshop
 
 
 @lru_cache(maxsize=1)

@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalkit.core.tasks import Tool
-from evalkit.worlds import kept
+from evalkit.worlds import command_cache
 from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec, action_of
 from evalkit.worlds.bytecode import for_command
+from evalkit.worlds.command_folders import workshop
 from evalkit.worlds.isolation import Bounds, leaves_folder, run_isolated
 from evalkit.worlds.tree import (
     Kind,
@@ -25,7 +26,6 @@ from evalkit.worlds.tree import (
     read_tree,
     tree_of,
 )
-from evalkit.worlds.workshop import workshop
 
 Options = TypeVar("Options", bound=msgspec.Struct)
 
@@ -53,7 +53,7 @@ def run_on(tree: Tree, command: str, bounds: Bounds) -> After:
     A command is taken to depend on the folder alone, so it runs once for each content.
     """
     about = ("run", tree.digest, command, bounds)
-    known = kept.get(about, _Kept)
+    known = command_cache.get(about, _Kept)
     if known is not None:
         left = known.tree()
         return After(tree if left == tree else left, known.status, known.output)
@@ -61,7 +61,7 @@ def run_on(tree: Tree, command: str, bounds: Bounds) -> After:
     # One that ran out of time, or was killed, might not be another time.
     if after.status is not None and after.status < 128:
         files = {path: (entry.kind, entry.data) for path, entry in after.tree.entries.items()}
-        kept.put(about, _Kept(files, after.status, after.output))
+        command_cache.put(about, _Kept(files, after.status, after.output))
     return after
 
 

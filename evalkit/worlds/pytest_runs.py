@@ -11,11 +11,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 from evalkit.containment.files import NoPlainFile, read_plain
-from evalkit.worlds import kept
+from evalkit.worlds import command_cache
 from evalkit.worlds.bytecode import for_command
+from evalkit.worlds.command_folders import workshop
 from evalkit.worlds.isolation import Bounds, run_isolated
 from evalkit.worlds.tree import PathRefused, Tree, place
-from evalkit.worlds.workshop import workshop
 
 #: Bytes of a report that are read.
 _LARGEST = 16_000_000
@@ -36,12 +36,12 @@ def green_tests(work: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) 
     except PathRefused:
         return frozenset()
     about = ("green", tree.digest, tuple(path for path, _ in tests), bounds)
-    known = kept.get(about, frozenset[str])
+    known = command_cache.get(about, frozenset[str])
     if known is not None:
         return known
     green, whole = _run(tree, tests, bounds)
     if whole:
-        kept.put(about, green)
+        command_cache.put(about, green)
     return green
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evalkit.strategies.presets import PRESETS
+from evalkit.transcripts.judging.run import judge_recording
 from evalkit.transcripts.read import read_file
 from evalkit.transcripts.recording import Recording
-from evalkit.transcripts.run import judge_recording
 from tests.transcripts import files
 
 #: Megabytes of each file, and rounds of which the best counts.

@@ -13,9 +13,9 @@ from typing import Any
 
 from evalkit.core.tasks import Offered
 from evalkit.strategies.presets import PRESETS
-from evalkit.worker.records import Order
-from evalkit.worker.scripted import StageWorkplace, scenario_stage
+from evalkit.worker.scripted_workplace import StageWorkplace, scenario_stage
 from evalkit.worker.store import Durability, SqlStore, open_store
+from evalkit.worker.task_records import Order
 from evalkit.worker.worker import Worker
 from tests.worker.places import loaded
 

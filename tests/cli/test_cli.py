@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from evalkit.cli import COMMANDS, main
 from evalkit.cli.terminal import help_width
 from evalkit.reports.write import draws
-from evalkit.stats.compare import FEWEST
+from evalkit.stats.strategy_comparison import FEWEST
 from tests.helpers import document
 
 EXAMPLE = "migration-reports-at-four-of-six"

@@ -132,15 +132,15 @@ def test_a_nudge_is_added_after_a_decision() -> None:
 
 
 def test_the_rooms_ask_the_same_function() -> None:
-    from evalkit.core import traces
-    from evalkit.harnesses import loop
-    from evalkit.models import scripted
+    from evalkit.core import trace
+    from evalkit.loop import loop
     from evalkit.scenarios import emissions
     from evalkit.scoring import ideal
+    from evalkit.stage import stage
     from evalkit.strategies import folds
     from evalkit.worker import attempt, telemetry
 
-    for room in (traces, scripted, ideal, attempt, telemetry):
+    for room in (trace, stage, ideal, attempt, telemetry):
         assert vars(room)["is_decision"] is channels.is_decision, room.__name__
     for room in (emissions, folds):
         assert vars(room)["skip_told"] is channels.skip_told, room.__name__

@@ -9,7 +9,7 @@ from evalkit.core.tasks import Offered
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ideal_episode
-from evalkit.search.judged import Caps
+from evalkit.search.falsification.violations import Caps
 from evalkit.strategies.presets import PRESETS
 from tests.helpers import play, scenario
 

@@ -8,7 +8,7 @@ from evalkit.core import thresholds
 from evalkit.core.prices import cost
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Limits, Offered
-from evalkit.core.traces import FINDINGS_KEPT, Trace
+from evalkit.core.trace import FINDINGS_KEPT, Trace
 from evalkit.core.turns import Call, Text, Turn, make_turn
 
 SAY = make_turn((Text("Here I am."),), "end_turn")

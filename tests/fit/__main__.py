@@ -16,11 +16,11 @@ from statistics import fmean
 
 import msgspec
 
-from evalkit.fit import told
+from evalkit.fit import report
 from evalkit.fit.bounds import bounds, sentence
 from evalkit.fit.estimates import population_of
 from evalkit.fit.grouping import Grouping
-from evalkit.fit.seen import Reading
+from evalkit.fit.recorded_runs import Reading
 from evalkit.fit.validate import PREDICTED, validated
 from evalkit.scenarios.population import Population, status_line
 from evalkit.scenarios.suites import library_folder
@@ -58,11 +58,11 @@ def _head(title: str) -> None:
 
 def _shipped(population: Population) -> None:
     _head(f"{population.population}: {population.source}")
-    for line in told.head_lines(population):
+    for line in report.head_lines(population):
         print(line)
     print()
-    print(told.table(told.HEADS, told.parameter_rows(population)))
-    for line in (told.too_few_line(population), *told.assumed_lines(population)):
+    print(report.table(report.HEADS, report.parameter_rows(population)))
+    for line in (report.too_few_line(population), *report.assumed_lines(population)):
         print(f"\n{line}")
     print(f"\n{status_line(population)}")
 
@@ -76,8 +76,8 @@ def _recorded(name: str, paths: Iterable[Path], by: str | None) -> None:
     for regime in ("assumed", "whatever comes"):
         rows = bounds(seen, strategies)
         print(f"\n{regime}:\n")
-        print(told.table(told.BOUND_HEADS, told.bound_rows(rows, regime)))
-        print(f"\n{told.unbounded_line(rows, regime)}")
+        print(report.table(report.BOUND_HEADS, report.bound_rows(rows, regime)))
+        print(f"\n{report.unbounded_line(rows, regime)}")
     if "--validate" in sys.argv:
         population = population_of("tau-airline", [one.life for one in seen], "", "")
         print(f"\n{status_line(validated(population, seen))}")
@@ -90,7 +90,7 @@ def _simulated(repetitions: int = 200) -> bool:
         [name, f"{one.truth:.3f}", f"{one.mean_events:.0f}", str(one.numbers), f"{one.coverage:.2f}"]
         for name, one in found.items()
     ]
-    print(told.table(("parameter", "true", "events", "had a number", "held"), rows))
+    print(report.table(("parameter", "true", "events", "had a number", "held"), rows))
     mean = fmean(one.coverage for one in found.values())
     single = min(one.coverage for one in found.values() if one.mean_events >= EVENTS)
     print(

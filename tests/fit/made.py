@@ -6,10 +6,10 @@ import json
 import random
 from pathlib import Path
 
-from evalkit.fit.written import record_of
-from evalkit.scenarios.drawing import Draw
-from evalkit.scenarios.lives import Life
+from evalkit.fit.drawn_recordings import record_of
+from evalkit.scenarios.life import Life
 from evalkit.scenarios.population import Estimate, Population
+from evalkit.scenarios.population_draws import Draw
 
 #: What is true of it. A base so large that a draw of its parameters is the parameter.
 _LARGE = 10_000_000

@@ -12,8 +12,8 @@ import msgspec
 
 from evalkit.fit.counting import Counts
 from evalkit.fit.estimates import fitted
-from evalkit.scenarios.drawing import Draw
-from evalkit.scenarios.lives import Life
+from evalkit.scenarios.life import Life
+from evalkit.scenarios.population_draws import Draw
 from tests.fit.made import lives, persona
 
 #: Tasks of the long run.

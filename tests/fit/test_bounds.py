@@ -8,7 +8,7 @@ from evalkit.core.tasks import Offered
 from evalkit.fit.bounds import MEASURES, Row, bounds, sentence
 from evalkit.fit.document import document
 from evalkit.fit.grouping import Grouping
-from evalkit.fit.seen import Reading, Seen, see
+from evalkit.fit.recorded_runs import Reading, Seen, see
 from evalkit.fit.verdicts import met_when_right, never_false
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena

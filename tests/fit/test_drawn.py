@@ -12,15 +12,15 @@ from evalkit.cli import main
 from evalkit.core.tasks import Offered
 from evalkit.fit.document import document
 from evalkit.fit.estimates import ASSUMED, FALSE
-from evalkit.scenarios.drawing import Draw
-from evalkit.scenarios.drawn import MIDDLE, drawn_documents, levels
+from evalkit.scenarios.drawn_scenarios import MIDDLE, drawn_documents, levels
 from evalkit.scenarios.loader import ScenarioError, load_text
 from evalkit.scenarios.population import Population
+from evalkit.scenarios.population_draws import Draw
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_families, library_folder, load_suites
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.check import check_scenario
 from evalkit.scoring.episode import run_episode
+from evalkit.scoring.soundness import check_scenario
 from evalkit.strategies.presets import PRESETS
 from tests.fit.made import persona
 

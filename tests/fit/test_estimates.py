@@ -13,7 +13,7 @@ from evalkit.cli import main
 from evalkit.fit.counting import Counts
 from evalkit.fit.document import document
 from evalkit.fit.estimates import population_of, why_no_truth
-from evalkit.scenarios.lives import KINDS, Act, Life, Part
+from evalkit.scenarios.life import KINDS, Act, Life, Part
 from evalkit.scenarios.population import Population
 from evalkit.scenarios.yaml_source import read_yaml
 from evalkit.stats.intervals import intraclass_correlation

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from evalkit.fit.drawn_recordings import record_of
 from evalkit.fit.grouping import Grouping, GroupingError
 from evalkit.fit.lives import life_of
-from evalkit.fit.written import record_of
-from evalkit.scenarios.lives import Act, Life, Part, staged
+from evalkit.scenarios.life import Act, Life, Part, staged
 from evalkit.transcripts.formats.tau import tau_bench
 from evalkit.transcripts.read import read_file
 from evalkit.transcripts.recording import Label, Recording

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from evalkit.fit.document import document
-from evalkit.scenarios.drawn import drawn_documents
+from evalkit.scenarios.drawn_scenarios import drawn_documents
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.population import Population, status_line
 from evalkit.scenarios.suites import library_folder, load_suites

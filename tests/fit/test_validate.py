@@ -8,10 +8,11 @@ import msgspec
 import pytest
 
 from evalkit.fit import validate
+from evalkit.fit.drawn_recordings import record_of
 from evalkit.fit.estimates import population_of
 from evalkit.fit.grouping import Grouping
 from evalkit.fit.quantiles import middle
-from evalkit.fit.seen import Reading, Seen
+from evalkit.fit.recorded_runs import Reading, Seen
 from evalkit.fit.validate import (
     PREDICTED,
     Held,
@@ -23,7 +24,6 @@ from evalkit.fit.validate import (
     validated,
     verdict,
 )
-from evalkit.fit.written import record_of
 from evalkit.scenarios.population import Population
 from evalkit.transcripts.labels import Labels
 from tests.fit.made import lives, recordings

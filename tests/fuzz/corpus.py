@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from evalkit.harnesses.records import Exchange, Kept, Wrong
+from evalkit.harnesses.episode_record import Exchange, Kept, Wrong
 from evalkit.models.spending import PRICES
-from evalkit.reports.baseline import baseline_of, baseline_text
+from evalkit.reports.ci.baseline import baseline_of, baseline_text
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, Store
 from tests.helpers import document

@@ -20,31 +20,31 @@ from evalkit.harnesses.endings import Finished, ending_of
 from evalkit.harnesses.manifest import FILE as MANIFEST
 from evalkit.harnesses.manifest import ManifestError, Rule, read_manifest
 from evalkit.models.cassettes import CassetteError, Origin, Tape, canonical, read_origin
-from evalkit.models.scripted import NeverEnds
 from evalkit.models.spending import PricesError, price_of, price_table
-from evalkit.reports.baseline import BaselineError, Incompatible, baseline_text, read_baseline
-from evalkit.reports.kept import kept_text
-from evalkit.reports.rules import RulesError, read_rules
+from evalkit.reports.ci.baseline import BaselineError, Incompatible, baseline_text, read_baseline
+from evalkit.reports.ci.rules import RulesError, read_rules
+from evalkit.reports.foreign_transcript import kept_text
+from evalkit.runs.foreign_records import read_trace, trace_file
 from evalkit.runs.medium import MediumError, check_medium
 from evalkit.runs.plan import PlanError, changes_since, plan_from
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, RunError, Store
-from evalkit.runs.traces import read_trace, trace_file
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
-from evalkit.strategies.library import StrategyError, read_strategy
+from evalkit.stage.stage import NeverEnds
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts.problem import Problem
+from evalkit.strategies.registry import StrategyError, read_strategy
+from evalkit.transcripts.judging.run import judge_recording
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_file
-from evalkit.transcripts.run import judge_recording
 from evalkit.wire.connection import HttpRequest
 from evalkit.wire.episode import Episode
 from evalkit.wire.server import _route
 from evalkit.worker.open_items import acted_since, read_checklist
-from evalkit.worker.records import TaskError
 from evalkit.worker.stop_hook import read_stop
+from evalkit.worker.task_records import TaskError
 from tests.helpers import scenario as made
 from tests.runs.test_run import plan as run_of
 

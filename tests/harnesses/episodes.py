@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from evalkit.harnesses.episode_record import Kept
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, parse_manifest
-from evalkit.harnesses.records import Kept
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
 
 PLAIN = """
 scenario: two-parcels

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import why_not_expressible
+from evalkit.scoring.foreign_episode import why_not_expressible
 from tests.harnesses.episodes import scenario
 from tests.harnesses.test_whole_life import HEAD, made, play
 

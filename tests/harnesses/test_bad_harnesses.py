@@ -11,7 +11,7 @@ import pytest
 
 from evalkit.harnesses.endings import Finished
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
 from tests.harnesses.episodes import LOOP, PLAIN, played, program, running, scenario
 from tests.processes import living
 

@@ -9,7 +9,7 @@ import pytest
 
 from evalkit.harnesses.manifest import ManifestError, parse_manifest
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import why_not_expressible
+from evalkit.scoring.foreign_episode import why_not_expressible
 from tests.harnesses.episodes import played, scenario
 from tests.harnesses.test_whole_life import HEAD, made, play
 

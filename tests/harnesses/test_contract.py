@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from evalkit.core.turns import Call, make_turn
+from evalkit.harnesses.call_names import names_of
 from evalkit.harnesses.callables import CallableRunner
 from evalkit.harnesses.endings import Finished, ending_of
 from evalkit.harnesses.find import SHIPPED, find_harness, shipped
 from evalkit.harnesses.manifest import Harness, ManifestError, Rule, parse_manifest, read_manifest
-from evalkit.harnesses.names import names_of
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.foreign import (
+from evalkit.scoring.foreign_episode import (
     Contract,
     contract_of,
     run_foreign,

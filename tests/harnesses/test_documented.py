@@ -13,7 +13,7 @@ from evalkit.cli import main
 from evalkit.cli.harnesses import EVENTS
 from evalkit.harnesses.manifest import Harness, parse_manifest
 from evalkit.scenarios.loader import load_file
-from evalkit.scoring.check import check_scenario
+from evalkit.scoring.soundness import check_scenario
 from tests.harnesses.episodes import played
 from tests.harnesses.test_approvals import MOORINGS, ONE_OF_EACH
 from tests.harnesses.test_compaction import SEALS

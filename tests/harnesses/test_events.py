@@ -8,14 +8,14 @@ import pytest
 
 from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
 from evalkit.core.requests import Request
-from evalkit.harnesses.driver import LoopMind, StageInstruments, drive
-from evalkit.harnesses.loop import NOTIONS, Loop, on_event, start
-from evalkit.models.scripted import Stage
+from evalkit.drivers.in_process import LoopMind, StageInstruments, drive
+from evalkit.loop.loop import NOTIONS, Loop, on_event, start
 from evalkit.runs.medium import Medium, unplayable
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
+from evalkit.stage.stage import Stage
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from evalkit.harnesses.environment import set_up
 from evalkit.harnesses.find import SHIPPED, find_harness
+from evalkit.harnesses.pinned_environment import set_up
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
 
 pytestmark = pytest.mark.harness
 

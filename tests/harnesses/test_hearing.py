@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.harnesses.manifest import Heard
 from evalkit.runs.store import Store
-from evalkit.scoring.foreign import hear, why_not_expressible
+from evalkit.scoring.foreign_episode import hear, why_not_expressible
 from tests.harnesses.episodes import program, scenario
 
 #: A harness of the standard library alone that speaks Responses, streamed or not, or Chat Completions.

@@ -17,7 +17,7 @@ import pytest
 from evalkit.containment import folders, guarded, machine
 from evalkit.containment.folders import NoRoom
 from evalkit.containment.guarded import Limits
-from evalkit.scoring.foreign import runner_of
+from evalkit.scoring.foreign_episode import runner_of
 from tests.harnesses.episodes import LOOP, played, program
 from tests.harnesses.test_bad_harnesses import END
 from tests.processes import gone, living

@@ -12,13 +12,18 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.cli.league import DOCUMENTED, make_league
+from evalkit.cli.harness_league import DOCUMENTED, make_league
 from evalkit.core.toml import toml_of
 from evalkit.harnesses.find import SHIPPED, shipped
 from evalkit.harnesses.manifest import Harness
-from evalkit.reports.league.document import in_the_field, league_markdown, library_parts, library_rows
-from evalkit.reports.league.faults import faults
-from evalkit.reports.league.figures import (
+from evalkit.reports.harnesses.league.document import (
+    in_the_field,
+    league_markdown,
+    library_parts,
+    library_rows,
+)
+from evalkit.reports.harnesses.league.faults import faults
+from evalkit.reports.harnesses.league.figures import (
     REFERENCE,
     Behaviour,
     League,
@@ -30,8 +35,8 @@ from evalkit.reports.league.figures import (
     merged,
     order,
 )
-from evalkit.reports.league.files import write_league
-from evalkit.reports.league.page import league_page
+from evalkit.reports.harnesses.league.files import write_league
+from evalkit.reports.harnesses.league.page import league_page
 from evalkit.runs.store import Store
 from evalkit.scenarios.loader import load_file
 
@@ -204,9 +209,9 @@ def test_a_league_of_one_that_needs_no_package(
     assert mine["paused-in-a-server-tool"].why == "such an answer cannot come: no server tool was offered"
     (folder / "league.json").unlink()
     with monkeypatch.context() as patched:
-        patched.setattr("evalkit.cli.league.pins", interrupts("openai-loop"))
-        patched.setattr("evalkit.cli.league.set_up_all", lambda names: None)
-        patched.setattr("evalkit.cli.league.kept_run", lambda *_: Store.open(runs, write=False))
+        patched.setattr("evalkit.cli.harness_league.pins", interrupts("openai-loop"))
+        patched.setattr("evalkit.cli.harness_league.set_up_all", lambda names: None)
+        patched.setattr("evalkit.cli.harness_league.kept_run", lambda *_: Store.open(runs, write=False))
         with pytest.raises(KeyboardInterrupt):
             make_league((REFERENCE, "openai-loop"), False, 2, folder)
     after = kept_league(folder)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from evalkit.cli.harnesses import EVENTS
-from evalkit.harnesses.environment import set_up
 from evalkit.harnesses.find import find_harness
+from evalkit.harnesses.pinned_environment import set_up
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import (
+from evalkit.scoring.foreign_episode import (
     contract_of,
     run_foreign,
     runner_of,

@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evalkit.cli import main
-from evalkit.harnesses.environment import environment_of, set_up
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, ManifestError, parse_manifest
-from evalkit.harnesses.surroundings import Surroundings
+from evalkit.harnesses.pinned_environment import environment_of, set_up
+from evalkit.harnesses.process_environment import Surroundings
 from evalkit.runs.store import Store
-from evalkit.scoring.foreign import hear
+from evalkit.scoring.foreign_episode import hear
 from tests.harnesses.episodes import PLAIN, played, program
 from tests.harnesses.test_whole_life import HEAD, NODE
 

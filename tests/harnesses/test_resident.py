@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.core.tasks import Offered
+from evalkit.harnesses.episode_record import CARRIED
 from evalkit.harnesses.processes import Capture
-from evalkit.harnesses.records import CARRIED
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.foreign import contract_of, hear, run_foreign, runner_of, server_for_harnesses
+from evalkit.scoring.foreign_episode import contract_of, hear, run_foreign, runner_of, server_for_harnesses
 from tests.harnesses.episodes import program, running, scenario
 from tests.harnesses.test_whole_life import HEAD
 

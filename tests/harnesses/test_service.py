@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from evalkit.cli import main
 from evalkit.harnesses.manifest import Harness, ManifestError, parse_manifest
-from evalkit.scoring.foreign import hear
+from evalkit.scoring.foreign_episode import hear
 from tests.harnesses.episodes import PLAIN, played
 from tests.harnesses.test_approvals import MOORINGS, ONE_OF_EACH
 from tests.harnesses.test_whole_life import LATER, WORDS

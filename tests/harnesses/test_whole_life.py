@@ -10,7 +10,7 @@ import pytest
 
 from evalkit.harnesses.manifest import Harness, parse_manifest
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import why_not_expressible
+from evalkit.scoring.foreign_episode import why_not_expressible
 from tests.harnesses.episodes import played, scenario
 
 #: A loop over the standard library alone that keeps its conversation in a file of its folder.

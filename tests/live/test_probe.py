@@ -25,7 +25,7 @@ from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
-from evalkit.strategies.claims import read_claim, read_skips
+from evalkit.strategies.claim_reader import read_claim, read_skips
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
 from evalkit.wire.episode import Episode as WireEpisode

@@ -8,7 +8,7 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
-    ("evalkit.stats.records._placed", "if seeds == list(range(len(seeds))): return marks", "pass"): (
+    ("evalkit.stats.scenario_results._placed", "if seeds == list(range(len(seeds))): return marks", "pass"): (
         "A shorter way: where the seeds are 0 to n - 1 in order, the loop below puts each mark at its own "
         "place of a line of n, which is the line of marks again."
     ),
@@ -16,19 +16,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "Its only caller asks whether there is a problem, and None is as little one as no words."
     ),
     (
-        "evalkit.models.scripted.Stage._noted",
+        "evalkit.stage.stage.Stage._noted",
         "if self.remembers: self._answered.append(Answered(self.state, self.previous, parent, self.",
         "self._answered.append(Answered(self.state, self.previous, parent, self._met, emitted.actio",
     ): (
         "What is remembered of answers is read where a request stands at an earlier turn or at none. Only a "
         "stage at the end of a wire, which remembers, is asked from there."
     ),
-    ("evalkit.models.scripted.Stage._through_events", "said or event in found", "event in found"): (
+    ("evalkit.stage.stage.Stage._through_events", "said or event in found", "event in found"): (
         "Whether words were said is asked together with whether any wait. Words that come after some were "
         "said always wait, unless the user is gone, and then all that come later are dropped."
     ),
     (
-        "evalkit.models.scripted.Stage.crash_answered",
+        "evalkit.stage.stage.Stage.crash_answered",
         "not self._crash_answered or turn is None",
         "not self._crash_answered",
     ): (
@@ -40,19 +40,19 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "text, also none."
     ),
     (
-        "evalkit.harnesses.loop._on_refusal",
+        "evalkit.loop.loop._on_refusal",
         '0 in allowed = {"fallback": 1, "retry": REFUSALS_IN_A_ROW}.get(policy, 0)',
         "-1",
     ): (
         "Refusals in a row are held against how many are allowed, and there are never fewer than none: at "
         "least -1 says as much as at least 0."
     ),
-    ("evalkit.harnesses.loop._succeeded", "item & item - 1", "item | item - 1"): (
+    ("evalkit.loop.loop._succeeded", "item & item - 1", "item | item - 1"): (
         "For a call about one item a bit in a table says whether it had its effect before; else a set of "
         "logical actions does. Without the table all go by the set, which says the same of each."
     ),
     (
-        "evalkit.harnesses.loop._decide",
+        "evalkit.loop.loop._decide",
         "if not decision and (not loop.asks_each_turn): return _end(loop, state, view, 'limit', _li",
         "pass",
     ): (
@@ -70,7 +70,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("evalkit.scoring.ideal.IdealMind.__init__", "1 in self._best = -1", "2"): (
         "Before anything is seen the best is below every count of settled items, and -2 is as -1 is."
     ),
-    ("evalkit.core.traces.Trace.__init__", '0 in self._ended_on = (0, "")', "-1"): (
+    ("evalkit.core.trace.Trace.__init__", '0 in self._ended_on = (0, "")', "-1"): (
         "The number of turns is asked about together with the kind of what came, and without one it is none."
     ),
     **{

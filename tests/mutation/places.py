@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_LOOP = ("tests/harnesses/test_loop.py", "tests/harnesses/test_policies.py")
+_LOOP = ("tests/loop/test_loop.py", "tests/loop/test_policies.py")
 _EVENTS = ("tests/harnesses/test_events.py",)
 #: Killed, resumed, and asked over a wire from an earlier turn.
 _RESUMED = (
@@ -23,7 +23,7 @@ _SCORES = (
     "tests/scoring/test_flags.py",
     "tests/scoring/test_odd_cases.py",
     "tests/scoring/test_signals.py",
-    "tests/scoring/test_figures.py",
+    "tests/scoring/test_episode_fields.py",
 )
 
 
@@ -48,8 +48,8 @@ PLACES = (
     ),
     Place(
         "stage",
-        ("evalkit.models.scripted",),
-        ("tests/models/test_stage.py", "tests/harnesses/test_compaction.py", *_EVENTS, *_RESUMED, *_SCORES),
+        ("evalkit.stage.stage",),
+        ("tests/stage/test_stage.py", "tests/harnesses/test_compaction.py", *_EVENTS, *_RESUMED, *_SCORES),
     ),
     Place(
         "truth",
@@ -67,27 +67,27 @@ PLACES = (
             "tests/worlds/test_file_checks.py",
         ),
     ),
-    Place("observer", ("evalkit.core.traces",), ("tests/core/test_traces.py", *_SCORES, *_LOOP)),
+    Place("observer", ("evalkit.core.trace",), ("tests/core/test_traces.py", *_SCORES, *_LOOP)),
     Place(
         "scoring",
         (
             "evalkit.scoring.arena",
-            "evalkit.scoring.check",
+            "evalkit.scoring.soundness",
             "evalkit.scoring.episode",
-            "evalkit.scoring.figures",
+            "evalkit.scoring.episode_fields",
             "evalkit.scoring.ideal",
             "evalkit.scoring.reasons",
-            "evalkit.scoring.told",
+            "evalkit.scoring.synopsis",
             "evalkit.scoring.twins",
         ),
         (
             "tests/scoring/test_ideal.py",
             *_SCORES,
-            "tests/scoring/test_check.py",
-            "tests/scoring/test_chances.py",
+            "tests/scoring/test_soundness.py",
+            "tests/scoring/test_seed_choices.py",
         ),
     ),
-    Place("scoring", ("evalkit.scoring.chances",), ("tests/scoring/test_chances.py",)),
+    Place("scoring", ("evalkit.scoring.seed_choices",), ("tests/scoring/test_seed_choices.py",)),
     _statistics("intervals", "test_intervals", "test_distributions"),
     _statistics("distributions", "test_distributions"),
     _statistics("pass_k", "test_pass_k"),
@@ -95,12 +95,12 @@ PLACES = (
     _statistics("signflip", "test_signflip"),
     *(
         _statistics(name, "test_made_runs", "test_summary", "test_pass_k", "test_turns")
-        for name in ("causes", "pilot", "records", "summary", "tally", "turns", "twins")
+        for name in ("causes", "pilot_variance", "scenario_results", "summary", "tally", "turns", "twins")
     ),
     *(
         _statistics(name, "test_made_runs", "../reports/test_compare", "../reports/test_gate")
-        for name in ("compare", "ranking", "versus")
+        for name in ("strategy_comparison", "ranking", "run_comparison")
     ),
-    Place("gate", ("evalkit.reports.gate",), ("tests/reports/test_gate.py",), plays=False),
-    Place("loop", ("evalkit.harnesses.loop", "evalkit.harnesses.driver"), (*_LOOP, *_EVENTS)),
+    Place("gate", ("evalkit.reports.ci.gate",), ("tests/reports/test_gate.py",), plays=False),
+    Place("loop", ("evalkit.loop.loop", "evalkit.drivers.in_process"), (*_LOOP, *_EVENTS)),
 )

@@ -11,19 +11,19 @@ from tests.mutation.trial import Mutant, source_of
 _PLANTED = (
     (
         "refusals are counted in all",
-        "evalkit.harnesses.loop",
+        "evalkit.loop.loop",
         'refusals=state.refusals if protocol == "refusal" else 0',
         "refusals=state.refusals",
     ),
     (
         "a skip stands after its item was done",
-        "evalkit.harnesses.loop",
+        "evalkit.loop.loop",
         "state = _replace(state, skips=tuple([name for name in state.skips if name not in done]))",
         "pass",
     ),
     (
         "progress does not reset the stretch of nudges",
-        "evalkit.core.traces",
+        "evalkit.core.trace",
         "self._stretch = self._nudges = self._repeating = 0",
         "self._stretch = self._repeating = 0",
     ),

@@ -36,7 +36,7 @@ BREAKS = (
     ),
     Break(
         "rows of a second worker are lost",
-        "evalkit.runs.pool:Local.run",
+        "evalkit.runs.local_pool:Local.run",
         "lambda self, *a: list(original(self, *a))[1:] if self.workers > 1 else original(self, *a)",
         "tests/runs/test_run.py::test_one_and_two_workers_give_the_same_bytes",
     ),
@@ -66,7 +66,7 @@ BREAKS = (
     ),
     Break(
         "a proof overlooks what it found",
-        "evalkit.search.explore:Sweep._found",
+        "evalkit.search.proofs.explore:Sweep._found",
         "lambda self, *a: None",
         "tests/search/test_brute_force.py::test_agrees_with_every_script",
     ),
@@ -103,7 +103,7 @@ BREAKS = (
     ),
     Break(
         "what was lost with a worker is not run again",
-        "evalkit.runs.pool:Lost",
+        "evalkit.runs.local_pool:Lost",
         "type('Lost', (), {})",
         "tests/runs/test_run.py::TestTheDeathOfWorkers::test_a_chunk_lost_with_its_worker_is_run_again",
     ),
@@ -171,7 +171,7 @@ BREAKS = (
     # Speed and scale
     Break(
         "a turn walks what came before it",
-        "evalkit.models.scripted:Stage.ask",
+        "evalkit.stage.stage:Stage.ask",
         "lambda self, *a, **k: ([abs(n) for n in range(self.turns)], original(self, *a, **k))[1]",
         "tests/runs/test_scale.py::test_a_turn_costs_the_same_in_a_long_episode[silence]",
     ),
@@ -317,15 +317,15 @@ BREAKS = (
     ),
     Break(
         "a harness gets one variable more",
-        "evalkit.harnesses.surroundings:Surroundings.env",
+        "evalkit.harnesses.process_environment:Surroundings.env",
         "lambda self: {**original(self), 'ONE_MORE': 'x'}",
         "tests/harnesses/test_bad_harnesses.py::test_it_finds_nothing_in_its_environment_but_what_it_is_told",
     ),
     Break(
         "set-up gets one variable more",
-        "evalkit.harnesses.environment:set_up_variables",
+        "evalkit.harnesses.pinned_environment:set_up_variables",
         "lambda home: {**original(home), 'ONE_MORE': 'x'}",
-        "tests/harnesses/test_environment.py::test_set_up_sees_nothing_of_the_users_environment",
+        "tests/harnesses/test_pinned_environment.py::test_set_up_sees_nothing_of_the_users_environment",
     ),
     Break(
         "the environment is there for everyone",

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
-from evalkit.reports import html
 from evalkit.reports.charts.draw import _draw
-from evalkit.reports.html import write_page
-from evalkit.reports.league.figures import Behaviour, League, Result, Row
-from evalkit.reports.league.page import league_page
+from evalkit.reports.harnesses.league.figures import Behaviour, League, Result, Row
+from evalkit.reports.harnesses.league.page import league_page
+from evalkit.reports.page import html
+from evalkit.reports.page.html import write_page
 from evalkit.runs.plan import Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store

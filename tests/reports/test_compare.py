@@ -9,14 +9,14 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from evalkit.cli import main
-from evalkit.harnesses.records import Exchange, Kept
-from evalkit.reports.versus import Partings, versus_lines
+from evalkit.harnesses.episode_record import Exchange, Kept
+from evalkit.reports.run_comparison import Partings, versus_lines
+from evalkit.runs.foreign_records import keep_trace
 from evalkit.runs.plan import Contender, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
-from evalkit.runs.traces import keep_trace
 from evalkit.scenarios.suites import load_suites
-from evalkit.stats.versus import versus
+from evalkit.stats.run_comparison import versus
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from evalkit.reports.answer import answer, caveats, facts
-from evalkit.reports.chart_tables import chart_table
-from evalkit.reports.figures import at_level, count, number, p_value, percent, rate
+from evalkit.reports.charts.tables import chart_table
+from evalkit.reports.formatting import at_level, count, number, p_value, percent, rate
 from evalkit.reports.markdown import report_markdown
-from evalkit.reports.sweep import sweeps
-from evalkit.reports.table import print_table
 from evalkit.reports.tables import causes_table, level_tables, stops_table, twins_table
+from evalkit.reports.terminal import print_table
+from evalkit.reports.verifier_sweep import sweeps
 from evalkit.stats.summary import summarize
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 

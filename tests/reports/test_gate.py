@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from evalkit.reports.baseline import (
+from evalkit.reports.ci.baseline import (
     Baseline,
     BaselineError,
     Incompatible,
@@ -16,9 +16,9 @@ from evalkit.reports.baseline import (
     baseline_text,
     read_baseline,
 )
-from evalkit.reports.gate import Judgement, Level, judge
-from evalkit.reports.junit import github_annotations, junit_xml, step_summary
-from evalkit.reports.rules import Rules, RulesError, read_rules
+from evalkit.reports.ci.gate import Judgement, Level, judge
+from evalkit.reports.ci.junit import github_annotations, junit_xml, step_summary
+from evalkit.reports.ci.rules import Rules, RulesError, read_rules
 from evalkit.runs.store import Store, void_row
 from evalkit.scenarios.suites import library_families
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from evalkit.cli.guarantees import with_events
+from evalkit.cli.harness_guarantees import with_events
 from evalkit.cli.harnesses import GUARANTEES
 from evalkit.harnesses.find import SHIPPED, find_harness
 from evalkit.harnesses.manifest import Events, Promise
-from evalkit.reports.guarantees import (
+from evalkit.reports.harnesses.guarantees import (
     CANNOT,
     KEPT,
     UNSEEN,
@@ -24,7 +24,7 @@ from evalkit.reports.guarantees import (
 )
 from evalkit.runs.plan import is_worker
 from evalkit.scenarios.loader import load_file
-from evalkit.scoring.check import check_scenario
+from evalkit.scoring.soundness import check_scenario
 
 DONE = Cell("done", "complete")
 

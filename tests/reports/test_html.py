@@ -14,20 +14,20 @@ import yaml
 from msgspec.structs import replace
 
 from evalkit.core.tasks import Offered
-from evalkit.harnesses.records import Exchange, Kept
-from evalkit.reports import html
-from evalkit.reports.cases import cases, headline_contenders, telling_first
-from evalkit.reports.html import write_page
-from evalkit.reports.scenes import LONGEST, scenes, wanted_scenes
+from evalkit.harnesses.episode_record import Exchange, Kept
+from evalkit.reports.page import html
+from evalkit.reports.page.cases import cases, headline_contenders, telling_first
+from evalkit.reports.page.html import write_page
+from evalkit.reports.page.scenes import LONGEST, scenes, wanted_scenes
+from evalkit.runs.foreign_records import keep_trace
 from evalkit.runs.medium import Medium, note_recording
 from evalkit.runs.plan import Contender, Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
-from evalkit.runs.traces import keep_trace
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.figures import MARKS
-from evalkit.stats.damage import failures, worst
+from evalkit.scoring.episode_fields import MARKS
+from evalkit.stats.severity import failures, worst
 from evalkit.stats.summary import summarize
 from evalkit.strategies.presets import PRESETS
 from evalkit.wire.episode import Episode as WireEpisode

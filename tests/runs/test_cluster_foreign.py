@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from evalkit.harnesses.find import find_harness, shipped
-from evalkit.runs import afar
-from evalkit.runs.afar import pack, unpack
+from evalkit.runs import foreign_on_cluster
 from evalkit.runs.engine import EngineError
+from evalkit.runs.foreign_on_cluster import pack, unpack
 from tests.cli.test_interrupts import run
 from tests.harnesses.episodes import PLAIN
 from tests.harnesses.test_whole_life import HEAD
@@ -93,6 +93,6 @@ class TestOnItsWay:
     def test_a_folder_that_is_too_large_is_said_in_a_line(
         self, place: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(afar, "LARGEST", 100)
+        monkeypatch.setattr(foreign_on_cluster, "LARGEST", 100)
         with pytest.raises(EngineError, match="give the harness a folder of its own"):
             pack(find_harness(str(place / "agent")))

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evalkit.runs.chunk_worker import measured
 from evalkit.runs.chunks import Chunk, Rows, singles
-from evalkit.runs.pool import Local
+from evalkit.runs.local_pool import Local
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, RunError, Store
-from evalkit.runs.work import measured
 from tests.helpers import document
 from tests.runs.test_run import STRATEGIES, TEXT, files, plan, whole
 

@@ -52,7 +52,7 @@ def test_a_turn_costs_the_same_in_a_long_episode(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESETS_OF_NOTE)
 def test_a_state_does_not_grow_with_the_turns(name: str) -> None:
-    from evalkit.harnesses.driver import LoopMind, drive
+    from evalkit.drivers.in_process import LoopMind, drive
 
     (scenario,) = load_text(scenario_text(512))
     strategy = PRESETS[name].strategy.but(max_turns=None)

@@ -15,8 +15,8 @@ from evalkit.runs.plan import make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store
 from evalkit.scenarios.loader import load_text
+from evalkit.worlds.command_folders import workshop
 from evalkit.worlds.isolation import Bounds, run_isolated
-from evalkit.worlds.workshop import workshop
 from tests.helpers import document
 from tests.runs.test_interrupted import begin, command, finish, sleepers, until
 

@@ -9,10 +9,10 @@ import pytest
 from evalkit.core.events import UserWrites
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Call
-from evalkit.models.scripted import Stage
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ideal_episode, run_episode
+from evalkit.stage.stage import Stage
 from evalkit.strategies.presets import PRESETS
 from tests.helpers import play, scenario
 

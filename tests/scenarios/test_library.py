@@ -15,7 +15,7 @@ from evalkit.scenarios.json_schema import schema_text
 from evalkit.scenarios.personas import PERSONAS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_families, library_folder, load_suites, scenario_files
-from evalkit.scoring.check import check_scenario
+from evalkit.scoring.soundness import check_scenario
 
 LIBRARY = load_suites((str(library_folder()),))
 KNOWN = {scenario.name: scenario for scenario in LIBRARY}

@@ -10,8 +10,8 @@ from evalkit.core.decisions import Action, Ending, Reject, Send, Verdict
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Offered, occurs_whole
 from evalkit.core.turns import Turn, parse_arguments
-from evalkit.harnesses.driver import LoopMind, drive
-from evalkit.models.scripted import Stage
+from evalkit.drivers.in_process import LoopMind, drive
+from evalkit.stage.stage import Stage
 from evalkit.strategies.strategy import Strategy
 
 

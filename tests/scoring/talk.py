@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalkit.harnesses.callables import CallableRunner
-from evalkit.harnesses.records import Kept
+from evalkit.harnesses.episode_record import Kept
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.foreign import Contract, run_foreign, server_for_harnesses
+from evalkit.scoring.foreign_episode import Contract, run_foreign, server_for_harnesses
 
 
 class Talk:

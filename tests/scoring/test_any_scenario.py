@@ -14,7 +14,7 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, ideal_episode, run_episode
-from evalkit.scoring.figures import SPOILERS
+from evalkit.scoring.episode_fields import SPOILERS
 from evalkit.strategies.presets import PRESETS
 from tests.scenarios.generated import documents
 from tests.scoring import naive

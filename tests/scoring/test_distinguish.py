@@ -5,8 +5,8 @@ from __future__ import annotations
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.scoring.check import check_scenario
 from evalkit.scoring.distinguish import distinguish
+from evalkit.scoring.soundness import check_scenario
 from evalkit.strategies.presets import PRESETS
 from tests.helpers import scenario
 

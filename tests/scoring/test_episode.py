@@ -6,10 +6,10 @@ import pytest
 
 from evalkit.core.decisions import Ending
 from evalkit.core.tasks import Offered
-from evalkit.core.traces import Trace
-from evalkit.harnesses.driver import StrategyFailed
-from evalkit.models.scripted import NeverEnds
+from evalkit.core.trace import Trace
+from evalkit.drivers.in_process import StrategyFailed
 from evalkit.scoring.episode import _duplicates, ending_of
+from evalkit.stage.stage import NeverEnds
 from tests.scenarios.test_player import ALL, Model
 
 

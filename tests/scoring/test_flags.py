@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evalkit.core.carried import carried
+from evalkit.core.delivered_results import carried
 from evalkit.core.requests import Request
 from evalkit.core.tasks import Limits, Offered
-from evalkit.core.traces import Finding, Trace
+from evalkit.core.trace import Finding, Trace
 from evalkit.core.turns import Call, Text, make_turn
 from evalkit.scoring.episode import Episode
 from evalkit.scoring.reasons import flag_told

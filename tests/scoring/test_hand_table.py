@@ -10,8 +10,8 @@ import yaml
 
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.check import check_scenario
 from evalkit.scoring.episode import run_episode
+from evalkit.scoring.soundness import check_scenario
 from evalkit.strategies.presets import PRESETS
 
 TABLE: list[dict[str, Any]] = yaml.safe_load(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.check import check_scenario
 from evalkit.scoring.episode import ideal_episode
+from evalkit.scoring.soundness import check_scenario
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy

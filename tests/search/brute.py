@@ -1,6 +1,6 @@
 """Every script of a few moves, really played: what it breaks is read off the run, not off the exploration.
 
-With :mod:`evalkit.search.explore` it shares only what is explored: scenarios, stage and loop.
+With :mod:`evalkit.search.proofs.explore` it shares only what is explored: scenarios, stage and loop.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from evalkit.harnesses.driver import LoopMind, drive
-from evalkit.models.scripted import NeverEnds
+from evalkit.drivers.in_process import LoopMind, drive
 from evalkit.scoring.arena import Arena
-from evalkit.search.alphabet import Move, item_names, scripted
-from evalkit.search.ground import Setting, read_document
-from evalkit.search.prove import Result, prove
+from evalkit.search.proofs.alphabet import Move, item_names, scripted
+from evalkit.search.proofs.environment import Setting, read_document
+from evalkit.search.proofs.prove import Result, prove
+from evalkit.stage.stage import NeverEnds
 from evalkit.strategies import Strategy
 
 #: Judged on an episode that is over; the shortest turn count must agree.

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit.search.alphabet import Move, alphabet
-from evalkit.search.counterexample import Confirmer
-from evalkit.search.explore import Sweep
-from evalkit.search.ground import Ground, Setting
+from evalkit.search.proofs.alphabet import Move, alphabet
+from evalkit.search.proofs.counterexample import Confirmer
+from evalkit.search.proofs.environment import Ground, Setting
+from evalkit.search.proofs.explore import Sweep
+from evalkit.search.proofs.monitor import Watch
+from evalkit.search.proofs.prove import prove
+from evalkit.search.proofs.steps import EVERYTHING, Stepper
 from evalkit.search.properties import PROPERTIES
-from evalkit.search.prove import prove
-from evalkit.search.steps import EVERYTHING, Stepper
-from evalkit.search.watching import Watch
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from tests.search.brute import AT_END, agrees, compare

@@ -15,14 +15,20 @@ from evalkit.core.tasks import Offered
 from evalkit.harnesses.find import find_harness
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.foreign import Contract, contract_of, run_foreign, runner_of, server_for_harnesses
-from evalkit.search.falsify import Falsified, falsify
-from evalkit.search.finding import HarnessFailed, Looked
-from evalkit.search.ground import Setting, read_document
-from evalkit.search.guiding import Guide
+from evalkit.scoring.foreign_episode import (
+    Contract,
+    contract_of,
+    run_foreign,
+    runner_of,
+    server_for_harnesses,
+)
+from evalkit.search.falsification.counterexample_search import HarnessFailed, Looked
+from evalkit.search.falsification.falsify import Falsified, falsify
+from evalkit.search.falsification.guidance import Guide
+from evalkit.search.falsification.proposals import Memory, make_small
+from evalkit.search.falsification.trials import Alphabet, NoSuchMove, Script
+from evalkit.search.proofs.environment import Setting, read_document
 from evalkit.search.properties import PROPERTIES
-from evalkit.search.proposing import Memory, make_small
-from evalkit.search.trials import Alphabet, NoSuchMove, Script
 from tests.search.loops import loop
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -344,7 +350,7 @@ def test_few_runs_hold_many_orders_of_three_moves(monkeypatch: pytest.MonkeyPatc
         guides.append(Guide(*given))
         return guides[-1]
 
-    monkeypatch.setattr("evalkit.search.finding.Guide", guide)
+    monkeypatch.setattr("evalkit.search.falsification.counterexample_search.Guide", guide)
     assert falsify(harness("right", nudges=3), names=("no_false_done",), max_runs=120).holds
     # 68 of these runs make a single move each.
     assert guides[0].orders > 0.2

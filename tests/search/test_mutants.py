@@ -10,13 +10,13 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import write_document
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
-from evalkit.search.counterexample import run_with
-from evalkit.search.ground import Setting
-from evalkit.search.memory import is_finite
-from evalkit.search.mutants import MUTANTS
-from evalkit.search.mutation import mutation_score
-from evalkit.search.prove import prove
-from evalkit.search.steps import REFERENCE
+from evalkit.search.mutation_testing.mutants import MUTANTS
+from evalkit.search.mutation_testing.score import mutation_score
+from evalkit.search.proofs.counterexample import run_with
+from evalkit.search.proofs.environment import Setting
+from evalkit.search.proofs.prove import prove
+from evalkit.search.proofs.steps import REFERENCE
+from evalkit.search.proofs.symmetry import is_finite
 from evalkit.strategies.presets import PRESETS
 
 DONE = {"say": "All is done.", "claim": "done", "channel": "text"}

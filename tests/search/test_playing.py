@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.reports.transcript import Recorder, Step, replay
 from evalkit.scenarios.loader import load_text
-from evalkit.search.ground import Setting
-from evalkit.search.playing import Game
+from evalkit.search.interactive import Game
+from evalkit.search.proofs.environment import Setting
 from evalkit.strategies.presets import PRESETS
 
 PLAYS = 1_000

@@ -17,18 +17,18 @@ import msgspec
 import pytest
 
 from evalkit.core.decisions import End, Resend, RunTools, Send
-from evalkit.harnesses import loop
+from evalkit.loop import loop
 from evalkit.scenarios.loader import load_file, load_text
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.check import check_scenario
 from evalkit.scoring.episode import Episode, run_episode
-from evalkit.search.alphabet import alphabet
-from evalkit.search.cycles import find_cycle
-from evalkit.search.ground import Setting
+from evalkit.scoring.soundness import check_scenario
+from evalkit.search.proofs.alphabet import alphabet
+from evalkit.search.proofs.cycles import find_cycle
+from evalkit.search.proofs.environment import Setting
+from evalkit.search.proofs.prove import Proof, Result, error_seeds, prove
+from evalkit.search.proofs.shipped_proofs import table_text, write_table
+from evalkit.search.proofs.steps import Rules
 from evalkit.search.properties import PROPERTIES
-from evalkit.search.prove import Proof, Result, error_seeds, prove
-from evalkit.search.steps import Rules
-from evalkit.search.table import table_text, write_table
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from evalkit.strategies.folds import BaseFold

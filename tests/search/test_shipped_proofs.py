@@ -12,10 +12,10 @@ from evalkit.scenarios.moves import CrashMove
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
 from evalkit.scoring.worker_episode import run_worker_episode
-from evalkit.search.ground import Setting
+from evalkit.search.proofs.environment import Setting
+from evalkit.search.proofs.prove import prove
+from evalkit.search.proofs.shipped_proofs import COMMAND, table_text
 from evalkit.search.properties import PROPERTIES
-from evalkit.search.prove import prove
-from evalkit.search.table import COMMAND, table_text
 from evalkit.strategies.presets import PRESETS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

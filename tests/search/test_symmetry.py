@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from evalkit.core.turns import Turn
-from evalkit.search.alphabet import alphabet, is_closed
-from evalkit.search.counterexample import Confirmer, watch_of
-from evalkit.search.explore import Sweep
-from evalkit.search.ground import Ground, Setting
-from evalkit.search.memory import is_symmetric, permute
+from evalkit.search.proofs.alphabet import alphabet, is_closed
+from evalkit.search.proofs.counterexample import Confirmer, watch_of
+from evalkit.search.proofs.environment import Ground, Setting
+from evalkit.search.proofs.explore import Sweep
+from evalkit.search.proofs.monitor import StretchWatch
+from evalkit.search.proofs.steps import KEEPS, Stepper
+from evalkit.search.proofs.symmetry import is_symmetric, permute
 from evalkit.search.properties import PROPERTIES
-from evalkit.search.steps import KEEPS, Stepper
-from evalkit.search.watching import StretchWatch
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS

@@ -12,8 +12,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from evalkit.search.ground import Setting
-from evalkit.search.prove import prove
+from evalkit.search.proofs.environment import Setting
+from evalkit.search.proofs.prove import prove
 from evalkit.strategies.presets import PRESETS
 from tests.mutation.run import run as mutants
 from tests.search.brute import agrees, compare

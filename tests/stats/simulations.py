@@ -12,15 +12,15 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from evalkit.reports.baseline import baseline_of
-from evalkit.reports.gate import REGRESSION, judge
-from evalkit.reports.rules import Rules
+from evalkit.reports.ci.baseline import baseline_of
+from evalkit.reports.ci.gate import REGRESSION, judge
+from evalkit.reports.ci.rules import Rules
 from evalkit.runs.store import Store
 from evalkit.stats.intervals import cluster_interval
+from evalkit.stats.run_comparison import versus
 from evalkit.stats.summary import summarize
 from evalkit.stats.tally import make_tally
-from evalkit.stats.versus import versus
-from evalkit.transcripts.corrected import Errors, corrected
+from evalkit.transcripts.judging.corrected_rates import Errors, corrected
 from tests.made_runs import grid
 
 #: The strategies of the made runs.

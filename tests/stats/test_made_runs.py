@@ -11,16 +11,16 @@ import pytest
 from evalkit.core.prices import cost
 from evalkit.runs.store import Store
 from evalkit.stats.causes import causes, told_once
-from evalkit.stats.compare import adjusted, paired, paired_comparisons, rates_by_scenario
-from evalkit.stats.pilot import pilot_pair
+from evalkit.stats.pilot_variance import pilot_pair
 from evalkit.stats.power import NotPlannable
 from evalkit.stats.ranking import leads, places, ranked, standing
-from evalkit.stats.records import Record, contender_name, first_reasons, records, shared
+from evalkit.stats.run_comparison import _first_apart, versus
+from evalkit.stats.scenario_results import Record, contender_name, first_reasons, records, shared
+from evalkit.stats.strategy_comparison import adjusted, paired, paired_comparisons, rates_by_scenario
 from evalkit.stats.summary import summarize
 from evalkit.stats.tally import make_tally
 from evalkit.stats.turns import turns_to_the_end
 from evalkit.stats.twins import twin_rows
-from evalkit.stats.versus import _first_apart, versus
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
 

@@ -14,9 +14,9 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from evalkit.stats import signflip
-from evalkit.stats.compare import Paired
-from evalkit.stats.compare import paired as paired_by_file
 from evalkit.stats.signflip import flip_range, holm, sign_flip
+from evalkit.stats.strategy_comparison import Paired
+from evalkit.stats.strategy_comparison import paired as paired_by_file
 from tests.stats.simulations import null_errors
 
 #: Darwin's maize, crossed less self-fertilised, in eighths of an inch (Fisher 1935, section 17).

@@ -14,7 +14,7 @@ from evalkit.runs.plan import Entry, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
 from evalkit.scenarios.suites import load_suites
-from evalkit.scoring.figures import RATES
+from evalkit.scoring.episode_fields import RATES
 from evalkit.stats.causes import told_once
 from evalkit.stats.summary import summarize
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row

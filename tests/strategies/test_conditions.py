@@ -15,8 +15,8 @@ from evalkit.core.turns import Text, Turn, make_turn
 from evalkit.strategies import conditions as c
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.folds import KNOWN
-from evalkit.strategies.library import StrategyError, find_strategy, read_strategy
 from evalkit.strategies.presets import PRESETS
+from evalkit.strategies.registry import StrategyError, find_strategy, read_strategy
 from evalkit.strategies.view import View
 
 BITS = {"users": 1, "orders": 2}

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.search.prove import prove
+from evalkit.search.proofs.prove import prove
 from evalkit.strategies import conditions as c
 from evalkit.strategies import folds
 from evalkit.strategies.folds import BEGINNINGS, Evidence
-from evalkit.strategies.library import StrategyError, find_strategy, read_strategy
+from evalkit.strategies.registry import StrategyError, find_strategy, read_strategy
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.encoding import dump_state, load_state
 from tests.helpers import play, scenario
@@ -128,7 +128,7 @@ def test_rates_that_are_none(rates: dict[str, object], said: str) -> None:
 def test_the_worker_keeps_what_was_weighed() -> None:
     done = scenario([{"call": "list_items"}, {"work": "rest"}, *NEVER])
     chosen = strategy(c.evidence_over_time(0.05, c.verifier(sees="evidence")))
-    from evalkit.harnesses.driver import LoopMind, drive
+    from evalkit.drivers.in_process import LoopMind, drive
     from evalkit.scoring.arena import Arena
 
     stage = Arena(done, chosen.offers).stage(0)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.search.prove import prove
+from evalkit.search.proofs.prove import prove
 from evalkit.strategies import conditions as c
-from evalkit.strategies.library import StrategyError, read_strategy
+from evalkit.strategies.registry import StrategyError, read_strategy
 from evalkit.strategies.strategy import Strategy
 from tests.helpers import play, scenario
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalkit.core.decisions import ENDINGS
 from evalkit.runs.plan import fingerprint
-from evalkit.strategies.library import StrategyError, find_strategy, read_strategy
+from evalkit.strategies.registry import StrategyError, find_strategy, read_strategy
 from evalkit.strategies.strategy import Strategy
 from tests.helpers import play, scenario
 from tests.hostile import RAW, mutated

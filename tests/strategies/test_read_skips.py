@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalkit.core.turns import Finish
-from evalkit.strategies.claims import read_skips
+from evalkit.strategies.claim_reader import read_skips
 
 NAMES = ("plot-3", "plot-4", "plot-5", "a.b")
 

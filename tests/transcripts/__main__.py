@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evalkit.strategies.claims import read_claim
+from evalkit.strategies.claim_reader import read_claim
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts.answer import HEADS, caption, sentences, table
-from evalkit.transcripts.claims import claim_of
-from evalkit.transcripts.incident import incident_of
-from evalkit.transcripts.measure import measure, read_sample
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.incidents.incident import incident_of
+from evalkit.transcripts.incidents.to_scenario import skeleton
+from evalkit.transcripts.judging.answer import HEADS, caption, sentences, table
+from evalkit.transcripts.judging.run import Judgement, judge_paths
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_paths
+from evalkit.transcripts.reader_accuracy import measure, read_sample
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.replay import Replay
-from evalkit.transcripts.run import Judgement, judge_paths
-from evalkit.transcripts.to_scenario import skeleton
+from evalkit.transcripts.turn_claims import claim_of
 from tests.bench.transcripts import record
 from tests.transcripts import files, foreign
 from tests.transcripts import found as found_claims

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from evalkit.strategies.claims import without_code
-from evalkit.transcripts.claims import claim_of
-from evalkit.transcripts.measure import Labelled, Measured, measure
+from evalkit.strategies.claim_reader import without_code
 from evalkit.transcripts.read import read_paths
+from evalkit.transcripts.reader_accuracy import Labelled, Measured, measure
 from evalkit.transcripts.recording import Recording
+from evalkit.transcripts.turn_claims import claim_of
 
 FOUND = Path(__file__).parent / "found_claims.csv"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts.answer import sentences, table
-from evalkit.transcripts.figures import figures_of, read_outcomes
-from evalkit.transcripts.run import Judgement, judge_paths
+from evalkit.transcripts.judging.answer import sentences, table
+from evalkit.transcripts.judging.run import Judgement, judge_paths
+from evalkit.transcripts.judging.totals import figures_of, read_outcomes
 from tests.transcripts import files
 
 NOT_A_CLAIM = "The records alpha and beta were looked at."

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from evalkit.core.turns import Call, Text, Thinking, make_turn
-from evalkit.strategies import claims as rules
-from evalkit.transcripts.claims import claim_of, read_claim
-from evalkit.transcripts.corrected import HELD_OUT, Errors, corrected
-from evalkit.transcripts.measure import (
+from evalkit.strategies import claim_reader as rules
+from evalkit.transcripts.judging.corrected_rates import HELD_OUT, Errors, corrected
+from evalkit.transcripts.problems import Problem
+from evalkit.transcripts.read import read_paths
+from evalkit.transcripts.reader_accuracy import (
     Labelled,
     Measured,
     ReaderError,
@@ -22,9 +23,8 @@ from evalkit.transcripts.measure import (
     measure,
     read_sample,
 )
-from evalkit.transcripts.problem import Problem
-from evalkit.transcripts.read import read_paths
 from evalkit.transcripts.recording import Recording
+from evalkit.transcripts.turn_claims import claim_of, read_claim
 from tests.stats.simulations import READERS, SAMPLES, corrected_coverage
 from tests.transcripts import files, found
 from tests.transcripts.shared import trajectories

@@ -22,7 +22,7 @@ from evalkit.stats.intervals import wilson
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
-from evalkit.transcripts.judge import BEYOND, Stop, judge
+from evalkit.transcripts.judging.judge import BEYOND, Stop, judge
 from evalkit.transcripts.recording import Conversation, Recording
 from evalkit.transcripts.replay import Replay
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.transcripts.formats.failures import looks_failed
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_paths
 from tests.transcripts.shared import trajectories
 

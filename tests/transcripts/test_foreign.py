@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from evalkit.transcripts.catalog import FORMATS
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_file, read_paths
 from evalkit.transcripts.recording import Recording
 from tests.transcripts import files, foreign

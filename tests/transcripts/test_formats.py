@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_file, read_paths
 from evalkit.transcripts.recording import Recording
 from tests.transcripts import files

@@ -12,14 +12,14 @@ from evalkit.core.decisions import Verdict
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts.judge import Stop, judge
+from evalkit.transcripts.judging.judge import Stop, judge
+from evalkit.transcripts.judging.outcome import Outcome, outcome_of, recorded_stop
+from evalkit.transcripts.judging.run import judge_recording
 from evalkit.transcripts.labels import Labels
-from evalkit.transcripts.outcome import Outcome, outcome_of, recorded_stop
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_file
 from evalkit.transcripts.recording import Label, Recording
 from evalkit.transcripts.replay import Replay
-from evalkit.transcripts.run import judge_recording
 from tests.transcripts import files
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from evalkit.transcripts.judging.run import Judgement, judge_paths
 from evalkit.transcripts.labels import Labels
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_paths
 from evalkit.transcripts.recording import Recording
-from evalkit.transcripts.run import Judgement, judge_paths
 from tests.transcripts import files, foreign
 from tests.transcripts.test_formats import one, shape
 

@@ -18,7 +18,7 @@ from evalkit.core.events import Event, UserWrites
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Turn
-from evalkit.harnesses.driver import LoopMind
+from evalkit.drivers.in_process import LoopMind
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.moves import UserMove
 from evalkit.scenarios.scenario import Scenario, walk
@@ -26,8 +26,8 @@ from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.strategy import Strategy
-from evalkit.transcripts.judge import judge
-from evalkit.transcripts.outcome import outcome_of
+from evalkit.transcripts.judging.judge import judge
+from evalkit.transcripts.judging.outcome import outcome_of
 from evalkit.transcripts.recording import Conversation, Label, Recording
 from evalkit.transcripts.replay import Replay
 from tests.transcripts.test_exactness import STRATEGIES

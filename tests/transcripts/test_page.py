@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts.page import MOST
-from evalkit.transcripts.run import Judgement, judge_paths
+from evalkit.transcripts.judging.page import MOST
+from evalkit.transcripts.judging.run import Judgement, judge_paths
 from tests.transcripts import files
 
 
@@ -51,7 +51,7 @@ def test_words_cannot_leave_their_place_and_secrets_are_not_there(tmp_path: Path
 
 
 def test_the_page_holds_what_it_can_show(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("evalkit.transcripts.page.MOST", 2)
+    monkeypatch.setattr("evalkit.transcripts.judging.page.MOST", 2)
     text, runs = page(tmp_path, *[{"id": str(n), "messages": files.chat()} for n in range(5)])
     assert len(runs) == 2
     assert "3 more runs are in episodes.csv alone." in text

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts.figures import figures_of, read_outcomes
+from evalkit.transcripts.judging.outcome import COLUMNS
+from evalkit.transcripts.judging.run import Judgement, judge_paths
+from evalkit.transcripts.judging.totals import figures_of, read_outcomes
 from evalkit.transcripts.labels import LabelError, Labels
-from evalkit.transcripts.outcome import COLUMNS
-from evalkit.transcripts.run import Judgement, judge_paths
 from tests.transcripts import files
 
 

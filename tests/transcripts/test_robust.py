@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from evalkit.strategies.presets import PRESETS
 from evalkit.transcripts.formats import inspect_logs, spans
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.judging.run import judge_recording
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_file, read_paths
 from evalkit.transcripts.recording import Recording
-from evalkit.transcripts.run import judge_recording
 from tests.transcripts import files
 from tests.transcripts.test_foreign import CASES as FOREIGN
 

@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 from evalkit.strategies.presets import PRESETS
-from evalkit.transcripts.figures import figures_of, read_outcomes
-from evalkit.transcripts.problem import Problem
+from evalkit.transcripts.incidents.to_scenario import skeleton
+from evalkit.transcripts.judging.run import Judgement, judge_paths
+from evalkit.transcripts.judging.totals import figures_of, read_outcomes
+from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_paths
-from evalkit.transcripts.run import Judgement, judge_paths
-from evalkit.transcripts.to_scenario import skeleton
 from tests.transcripts.shared import trajectories
 
 

@@ -14,14 +14,14 @@ from evalkit.core.tasks import Offered
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.moves import verb_of
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.check import check_scenario
 from evalkit.scoring.episode import run_episode
+from evalkit.scoring.soundness import check_scenario
 from evalkit.strategies.presets import PRESETS
+from evalkit.transcripts.incidents.to_scenario import skeleton
+from evalkit.transcripts.incidents.to_suite import Suite
 from evalkit.transcripts.privacy import Replacer
 from evalkit.transcripts.read import read_file, read_paths
 from evalkit.transcripts.recording import Recording, Unreadable
-from evalkit.transcripts.to_scenario import skeleton
-from evalkit.transcripts.to_suite import Suite
 from tests.transcripts import files
 from tests.transcripts.test_formats import CASES
 

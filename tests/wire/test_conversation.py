@@ -9,7 +9,7 @@ import pytest
 
 from evalkit.core.requests import Request
 from evalkit.core.turns import Turn
-from evalkit.models.scripted import Stage
+from evalkit.stage.stage import Stage
 from evalkit.wire.answers import DIALECTS, Dialect
 from evalkit.wire.episode import Episode
 from tests.wire.wire import WORK, Talk, stage

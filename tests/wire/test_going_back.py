@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalkit.core.traces import Trace
+from evalkit.core.trace import Trace
 from evalkit.wire.answers import DIALECTS, Dialect
 from tests.wire.wire import WORK, Talk, episode, post, read
 

@@ -16,12 +16,12 @@ import pytest
 
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Text, Thinking, Turn, parse_arguments
-from evalkit.harnesses.environment import set_up
 from evalkit.harnesses.manifest import Harness, parse_manifest
+from evalkit.harnesses.pinned_environment import set_up
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.foreign import contract_of, run_foreign, runner_of, server_for_harnesses
+from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
 from evalkit.wire.answers import Dialect
 from evalkit.wire.openai_responses.answers import REFUSAL
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from evalkit.core.tasks import Offered
-from evalkit.harnesses.sdk_driver import Line
+from evalkit.drivers.over_sdk import Line
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena

@@ -19,7 +19,7 @@ import httpx2
 import openai
 import pytest
 
-from evalkit.models.scripted import NeverEnds, Stage
+from evalkit.stage.stage import NeverEnds, Stage
 from evalkit.wire.episode import Episode
 from evalkit.wire.replies import Reply
 from evalkit.wire.server import Server

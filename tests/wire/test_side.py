@@ -9,7 +9,7 @@ import pytest
 
 from evalkit.wire.answers import DIALECTS, Dialect
 from evalkit.wire.episode import Episode
-from evalkit.wire.side import REPLY, Side
+from evalkit.wire.side_requests import REPLY, Side
 from tests.wire.wire import Talk, episode, post, read, stage
 
 TITLE = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from evalkit.core.tasks import Offered
-from evalkit.models.scripted import Stage
 from evalkit.scoring.arena import Arena
+from evalkit.stage.stage import Stage
 from evalkit.wire.answers import Answer, Dialect, failed
 from evalkit.wire.dialects import SPOKEN, decode_stream
 from evalkit.wire.episode import Episode

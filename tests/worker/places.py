@@ -13,12 +13,18 @@ from typing import Any
 import yaml
 
 from evalkit.core.tasks import Offered
-from evalkit.models.scripted import Stage
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
-from evalkit.worker.records import Order
-from evalkit.worker.scripted import FileWorkplace, StageWorkplace, order_of, scenario_kit, scenario_stage
+from evalkit.stage.stage import Stage
+from evalkit.worker.scripted_workplace import (
+    FileWorkplace,
+    StageWorkplace,
+    order_of,
+    scenario_kit,
+    scenario_stage,
+)
 from evalkit.worker.store import SqliteDatabase, SqlStore
+from evalkit.worker.task_records import Order
 from evalkit.worker.worker import Worker
 
 GATE = Offered(checklist=True)

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from evalkit.core.events import Crashed
 from evalkit.core.requests import Result
-from evalkit.models.scripted import Stage
 from evalkit.scenarios.moves import DelegateMove
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
 from evalkit.scoring.worker_episode import run_worker_episode
+from evalkit.stage.stage import Stage
 from evalkit.strategies.presets import PRESETS
 from evalkit.worker.attempt import UNCERTAIN
-from evalkit.worker.records import Order, Record, TaskError
 from evalkit.worker.reopening import reopen
 from evalkit.worker.store import SqlStore
+from evalkit.worker.task_records import Order, Record, TaskError
 from tests.worker.places import Killed, dying_store, memory_store, memory_worker, payments, stage_of
 
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from evalkit.core.tasks import Offered
-from evalkit.harnesses.environment import set_up
 from evalkit.harnesses.find import find_harness
+from evalkit.harnesses.pinned_environment import set_up
 from evalkit.wire.episode import Episode
 from evalkit.wire.server import Server
-from evalkit.worker.records import Record
 from evalkit.worker.store import open_store
+from evalkit.worker.task_records import Record
 from tests.worker.places import stage_of
 
 pytestmark = pytest.mark.harness

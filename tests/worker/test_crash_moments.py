@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from evalkit.models.scripted import Stage
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
 from evalkit.scoring.worker_episode import run_worker_episode
+from evalkit.stage.stage import Stage
 from evalkit.strategies.presets import PRESETS
 from tests.helpers import scenario
 

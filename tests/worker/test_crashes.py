@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.worker.records import Order
+from evalkit.worker.task_records import Order
 from tests.worker.places import (
     PAYMENTS,
     STEPS,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.worker.records import Order
 from evalkit.worker.store import open_store
+from evalkit.worker.task_records import Order
 from tests.clocks import can_jump, jumping
 from tests.processes import gone, living
 from tests.worker.places import file_order, payments, write_scenario

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from evalkit.worker.escalation import SCHEMA, Escalation, escalation_of, hand_over, markdown_of
-from evalkit.worker.records import Order
 from evalkit.worker.store import SqlStore
+from evalkit.worker.task_records import Order
 from tests.worker.places import memory_store, memory_worker, stage_of
 from tests.worker.test_attempt import stuck
 

@@ -9,7 +9,7 @@ import msgspec
 from evalkit.core.requests import Result
 from evalkit.core.turns import Call
 from evalkit.worker.idempotency import key_of
-from evalkit.worker.records import Effect
+from evalkit.worker.task_records import Effect
 from tests.worker.places import payments, stage_of
 
 TASK = stage_of(payments(2)).task

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.worker.open_items import acted_since, read_checklist, run_checks
-from evalkit.worker.records import Item, TaskError
+from evalkit.worker.task_records import Item, TaskError
 
 
 def test_boxes_of_a_markdown_list(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.worker.records import TaskError
 from evalkit.worker.reopening import reopen
+from evalkit.worker.task_records import TaskError
 from evalkit.worker.worker import Worker
 from tests.worker.places import (
     dying_store,

@@ -10,8 +10,8 @@ import pytest
 
 from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Call
-from evalkit.worker.records import Exchange, Order, TaskError
-from evalkit.worker.scripted import FileWorkplace, StageWorkplace, scenario_kit
+from evalkit.worker.scripted_workplace import FileWorkplace, StageWorkplace, scenario_kit
+from evalkit.worker.task_records import Exchange, Order, TaskError
 from tests.worker.places import file_order, payments, stage_of, write_scenario
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from evalkit.worker.records import Order
 from evalkit.worker.store import SqliteDatabase, SqlStore, open_store
 from evalkit.worker.store.postgres import PostgresDatabase
+from evalkit.worker.task_records import Order
 from evalkit.worker.worker import Worker
 from tests.worker.places import file_order, forked, payments, world_of, write_scenario
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from evalkit.worker.open_items import Checked
-from evalkit.worker.records import Item, TaskError
 from evalkit.worker.reopening import reopen
 from evalkit.worker.stop_hook import CAP, Answer, Stop, judge_stop, read_stop
 from evalkit.worker.store import SqlStore
+from evalkit.worker.task_records import Item, TaskError
 from tests.worker.places import memory_store
 
 

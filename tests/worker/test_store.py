@@ -12,8 +12,10 @@ import pytest
 from evalkit.core.decisions import Ending, Report
 from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Text, make_turn
-from evalkit.harnesses.loop import State
-from evalkit.worker.records import (
+from evalkit.loop.loop import State
+from evalkit.worker.store import LeaseLost, SqliteDatabase, SqlStore, StoreError, open_store
+from evalkit.worker.store.schema import MIGRATIONS, migrate
+from evalkit.worker.task_records import (
     LONGEST_WAIT,
     Completion,
     Effect,
@@ -26,8 +28,6 @@ from evalkit.worker.records import (
     Progress,
     TaskError,
 )
-from evalkit.worker.store import LeaseLost, SqliteDatabase, SqlStore, StoreError, open_store
-from evalkit.worker.store.schema import MIGRATIONS, migrate
 from tests.worker.conftest import Opener
 from tests.worker.places import start, wait
 

@@ -10,7 +10,7 @@ from scipy.stats import fisher_exact
 from evalkit.core.decisions import End, Ending, Report, Resend, RunTools, Send, Verdict
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Call, Text, Turn, make_turn
-from evalkit.worker.records import Event
+from evalkit.worker.task_records import Event
 from evalkit.worker.telemetry import at_least, end_event, is_spike, spikes, stats, stop_event
 
 SAYS = make_turn((Text("Two of three."),), "end_turn")

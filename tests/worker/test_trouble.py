@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.worker.records import Order
 from evalkit.worker.store import SqliteDatabase, SqlStore, StoreBusy, StoreError, open_store
+from evalkit.worker.task_records import Order
 from evalkit.worker.worker import Worker
 from tests.worker.places import (
     PAYMENTS,

@@ -11,8 +11,8 @@ import pytest
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Limits, Task
 from evalkit.core.turns import Call, Text, Turn, make_turn
-from evalkit.worker.records import MAX_IDLE, Exchange, Lease, Order, TaskError
 from evalkit.worker.store import SqlStore, open_store
+from evalkit.worker.task_records import MAX_IDLE, Exchange, Lease, Order, TaskError
 from evalkit.worker.worker import Heartbeat, Stopped, Stopping, Worker
 from evalkit.worker.workplace import Answer, Kit, Unavailable, Workplace, find_kit
 from tests.worker.places import memory_store, memory_worker, payments, stage_of

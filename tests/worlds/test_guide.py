@@ -20,9 +20,9 @@ _RUN = """
 import sys
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.check import check_scenario
+from evalkit.scoring.soundness import check_scenario
 from evalkit.scoring.episode import run_episode
-from evalkit.strategies.library import find_strategy
+from evalkit.strategies.registry import find_strategy
 (scenario,) = load_suites(["tickets.yaml"])
 print("findings", check_scenario(scenario, {}))
 for name in sys.argv[1:]:

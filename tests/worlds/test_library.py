@@ -8,7 +8,7 @@ import pytest
 
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
-from evalkit.scoring.check import check_scenario
+from evalkit.scoring.soundness import check_scenario
 from tests.helpers import play
 
 

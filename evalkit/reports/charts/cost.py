@@ -7,7 +7,7 @@ from math import log10
 from typing import TYPE_CHECKING, TypeAlias
 
 from evalkit.reports.charts.style import BLUE, GREY, INK, ORANGE, TITLE, WIDE, fixed, inches
-from evalkit.reports.figures import Row, label
+from evalkit.reports.formatting import Row, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

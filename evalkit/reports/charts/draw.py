@@ -20,8 +20,8 @@ from evalkit.reports.charts.outcomes import outcomes_chart
 from evalkit.reports.charts.style import INK, NARROW, PAGE, RC, TITLE
 from evalkit.reports.charts.sweep import sweep_chart
 from evalkit.reports.charts.turns import turns_chart
-from evalkit.reports.figures import LEVELS, RATE_NAMES, Row, at_level, label, levels, overall
-from evalkit.reports.sweep import sweeps
+from evalkit.reports.formatting import LEVELS, RATE_NAMES, Row, at_level, label, levels, overall
+from evalkit.reports.verifier_sweep import sweeps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

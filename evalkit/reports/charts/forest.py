@@ -18,7 +18,7 @@ from evalkit.reports.charts.style import (
     one,
     slim,
 )
-from evalkit.reports.figures import Row, label, p_said
+from evalkit.reports.formatting import Row, label, p_said
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

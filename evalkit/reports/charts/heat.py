@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from evalkit.reports.charts.style import PAGE, TITLE, one
-from evalkit.reports.figures import RATE_NAMES, Row, count, label
+from evalkit.reports.formatting import RATE_NAMES, Row, count, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

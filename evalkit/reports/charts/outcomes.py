@@ -21,7 +21,7 @@ from evalkit.reports.charts.style import (
     readable_on,
     slim,
 )
-from evalkit.reports.figures import Row, count, label
+from evalkit.reports.formatting import Row, count, label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

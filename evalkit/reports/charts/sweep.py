@@ -17,8 +17,8 @@ from evalkit.reports.charts.style import (
     inches,
     spread,
 )
-from evalkit.reports.figures import Row, label
-from evalkit.reports.sweep import Sweep
+from evalkit.reports.formatting import Row, label
+from evalkit.reports.verifier_sweep import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from evalkit.reports.charts.style import BLUE, GREY, RED, SKY, TITLE, WIDE, one, slim
-from evalkit.reports.figures import Row, label
+from evalkit.reports.formatting import Row, label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,7 +1,7 @@
 """Recorded HTTP: cassettes of vcrpy (YAML, JSON), ruby-vcr and go-vcr, of nock and Polly, HAR files.
 
 Exchanges with an API of models, in their order, are conversations; those of one run are put together
-(:mod:`evalkit.transcripts.joined`). Other requests stand between them and are passed over.
+(:mod:`evalkit.transcripts.joined_requests`). Other requests stand between them and are passed over.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import yaml
 from evalkit.transcripts.documents import Broken, decode
 from evalkit.transcripts.formats.request_logs import exchange
 from evalkit.transcripts.formats.streams import said, unpacked
-from evalkit.transcripts.problem import ODD, Found, Problem, problem_of
+from evalkit.transcripts.problems import ODD, Found, Problem, problem_of
 from evalkit.transcripts.recording import Recording, Unreadable
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import BrokenStream, encode_json, listed, mapped

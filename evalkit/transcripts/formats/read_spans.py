@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from evalkit.transcripts.formats.spans import Span, Trace, Traces
-from evalkit.transcripts.problem import Found, Problem, guard, one
+from evalkit.transcripts.problems import Found, Problem, guard, one
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.source import Source
 

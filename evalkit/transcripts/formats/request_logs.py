@@ -1,7 +1,7 @@
 """Requests and answers of an API, logged one by one: LiteLLM, Helicone, OpenHands, recorded HTTP.
 
 Each repeats the conversation before it, so the logs of a run are one run: the last request and its answer
-(:mod:`evalkit.transcripts.joined` puts them together).
+(:mod:`evalkit.transcripts.joined_requests` puts them together).
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from evalkit.core.decisions import Ending
 from evalkit.core.turns import Turn
 from evalkit.worker.encoding import dump, load, load_request, load_state, load_turn
-from evalkit.worker.records import Completion, Item, Lease, Order, Progress, Record, TaskError
 from evalkit.worker.store.database import Database
 from evalkit.worker.store.protocol import LeaseLost, StoreBusy, StoreError
+from evalkit.worker.task_records import Completion, Item, Lease, Order, Progress, Record, TaskError
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ from typing import Any
 from evalkit.core.decisions import Ending, Report
 from evalkit.core.requests import Result
 from evalkit.worker.encoding import dump, load
-from evalkit.worker.records import Completion, Event, Evidence, Progress, TaskError
 from evalkit.worker.store.base import SqlBase
 from evalkit.worker.store.database import Database
 from evalkit.worker.store.journal import insert_events, insert_evidence, kept
+from evalkit.worker.task_records import Completion, Event, Evidence, Progress, TaskError
 
 #: Where a task waits for a person.
 WAITING = ("awaiting_verification", "escalated")

@@ -10,7 +10,9 @@ from evalkit.core.decisions import Ending
 from evalkit.core.requests import Result
 from evalkit.core.turns import Turn
 from evalkit.worker.encoding import dump, dump_request, dump_state, dump_turn, load, load_request, load_turn
-from evalkit.worker.records import (
+from evalkit.worker.store.base import SqlBase, dump_checklist
+from evalkit.worker.store.database import Database
+from evalkit.worker.task_records import (
     Completion,
     Effect,
     Event,
@@ -21,8 +23,6 @@ from evalkit.worker.records import (
     Progress,
     Status,
 )
-from evalkit.worker.store.base import SqlBase, dump_checklist
-from evalkit.worker.store.database import Database
 
 _EFFECT = "turn, place, tool, arguments, care, key, item, status, result, reserved, confirmed"
 

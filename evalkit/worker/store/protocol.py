@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from evalkit.core.decisions import Ending
 from evalkit.core.requests import Result
-from evalkit.worker.records import (
+from evalkit.worker.task_records import (
     Completion,
     Effect,
     Event,

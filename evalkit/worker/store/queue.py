@@ -7,9 +7,9 @@ from typing import Any
 
 from evalkit.core.requests import Request
 from evalkit.worker.encoding import dump, dump_request
-from evalkit.worker.records import LONGEST_WAIT, Held, Item, Lease, Order, Record, Status, TaskError
 from evalkit.worker.store.base import COLUMNS, SqlBase, dump_checklist, record_of
 from evalkit.worker.store.database import Database
+from evalkit.worker.task_records import LONGEST_WAIT, Held, Item, Lease, Order, Record, Status, TaskError
 
 _INSERT = (
     "insert into task (id, type, orders, status, checklist, continuations, turns, input_tokens,"

@@ -1,0 +1,15 @@
+"""A card of a harness that a user names."""
+
+from __future__ import annotations
+
+import click
+
+from evalkit.cli.harnesses import pins, playing
+from evalkit.scoring.harness_card import Card, measure
+
+
+def card_of(name: str) -> Card:
+    """Play the series with a harness, set up and heard, and read its card off it."""
+    click.echo(f"{name}: playing the scenes of its card", err=True)
+    with playing(name) as (harness, play):
+        return measure(harness, lambda scene: play(scene, 0), pins(harness))

@@ -1,0 +1,1 @@
+"""What evalkit finds out with its own library: claims held to experiments, coverage, studies."""

@@ -1,0 +1,1 @@
+"""The reference loop: a termination strategy as pure functions over a small state."""

@@ -1,0 +1,1 @@
+"""What is said of harnesses: cards, contracts as tests, guarantees, the league."""

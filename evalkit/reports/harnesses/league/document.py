@@ -1,0 +1,225 @@
+"""The league as Markdown, for a repository: what it tells first, then its tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from evalkit.core.escaping import for_markdown
+from evalkit.reports.charts.outcomes import group_of
+from evalkit.reports.harnesses.league.faults import Fault, faults, frameworks
+from evalkit.reports.harnesses.league.figures import (
+    LIFE,
+    REFERENCE,
+    Behaviour,
+    League,
+    Result,
+    Row,
+    common,
+    order,
+    played,
+)
+
+#: In the place of what cannot be played with a harness.
+CANNOT = "·"
+WORST = (
+    "Of each framework the costliest failures, with what shows each turn by turn, and which of its variants "
+    "in these tables gets it right."
+)
+
+
+def in_order(league: League) -> list[str]:
+    """All harnesses as the tables have them: the reference comes last, apart."""
+    return [*order(league), *(name for name in league.rows if name == REFERENCE)]
+
+
+def base_of(league: League) -> set[str]:
+    """The behaviours by which harnesses are in order."""
+    return common(row.behaviours for name, row in league.rows.items() if name != REFERENCE)
+
+
+def score_of(results: dict[str, Result], base: Iterable[str] | None = None) -> str:
+    """Correct of how many, of a base or of all that was played."""
+    wanted = played(results.values()) if base is None else [results[name] for name in base if name in results]
+    return f"{sum(result.correct for result in wanted)} of {len(played(wanted))}"
+
+
+def in_the_field(league: League, behaviour: str) -> str:
+    """What the harnesses make of a behaviour, in a sentence; the reference is not counted."""
+    rows = [row for name, row in league.rows.items() if name != REFERENCE]
+    found = [row.behaviours[behaviour] for row in rows if behaviour in row.behaviours]
+    found = played(found)
+    if not found:
+        return "None of these harnesses can be shown it."
+    right = sum(result.correct for result in found)
+    how = Counter(_went(result) for result in found if not result.correct)
+    wrong = "; ".join(f"{count} {group}" for group, count in how.most_common())
+    return f"{right} of {len(found)} are correct" + (f"; {wrong}." if wrong else ".")
+
+
+def _went(result: Result) -> str:
+    """How a wrong result went: what was wrong with it where the outcome alone is right."""
+    return result.damage.replace("_", " ") if result.outcome == "done/complete" else group_of(result.outcome)
+
+
+def league_markdown(league: League) -> str:
+    """The league: how it is read, what the behaviours are, three tables, the faults, the harnesses."""
+    told_of = [line for name in frameworks(league) for line in _faults(name, faults(league, name))]
+    parts = [
+        "# The league: what harnesses make of what models do",
+        "A scripted model, one episode a cell; what is true is read from the world. "
+        f"{in_which_order(league)} "
+        "The same with filters, and the transcript behind each cell: [index.html](index.html). "
+        "How each counts, ends and gives up: [its card](cards/README.md).",
+        "![Each harness and behaviour: how the run ended, and what was true of the work](heat.svg)",
+        "## The behaviours",
+        "\n".join(_behaviour(league, each) for each in league.behaviours),
+        "## Single behaviours",
+        f"A cell is *ending/truth* and the harness's own signal; **bold** is correct. `{CANNOT}`: its API "
+        "cannot say this, or not to what it asks for.",
+        _behaviours(league),
+        *_library(league),
+        "## What goes wrong worst",
+        WORST,
+        "\n".join(told_of),
+        "## The harnesses",
+        "Each row is made again by `evalkit harnesses league --harness NAME`, all by `make league`.",
+        _harnesses(league),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def in_which_order(league: League) -> str:
+    """How the rows are in order, and what stands apart."""
+    return (
+        f"The rows stand in the order of the {len(base_of(league))} behaviours that all of them can be "
+        "shown; beside it what each could be shown, since that differs by API. The last row, "
+        f"{REFERENCE}, is the loop of this project's authors: a reference, in no order with the others."
+    )
+
+
+def _behaviour(league: League, behaviour: Behaviour) -> str:
+    link = f" ([documentation]({behaviour.link}))" if behaviour.link else ""
+    return (
+        f"- **{behaviour.name}**: {behaviour.summary} {behaviour.documented}{link} "
+        f"In the field: {in_the_field(league, behaviour.name)}"
+    )
+
+
+def _behaviours(league: League) -> str:
+    names, base = [each.name for each in league.behaviours], base_of(league)
+    heads = ["harness", "API", f"of the {len(base)}", "of all", *(name.replace("-", " ") for name in names)]
+    lines = [_line(heads), "|" + " --- |" * len(heads)]
+    for harness in in_order(league):
+        row = league.rows[harness]
+        shown = [_shown(row.behaviours.get(name)) for name in names]
+        scores = [score_of(row.behaviours, base), score_of(row.behaviours)]
+        lines.append(_line([harness, api_of(row), *scores, *shown]))
+    return "\n".join(lines)
+
+
+def api_of(row: Row) -> str:
+    """The API of a row, and how it asks."""
+    return f"{row.api}, streamed" if row.streamed else row.api
+
+
+def _shown(result: Result | None) -> str:
+    if result is None or result.why:
+        return CANNOT
+    native = result.native.rpartition(".")[2] or result.native
+    text = f"**{result.outcome}**" if result.correct else result.outcome
+    return f"{text}<br>{for_markdown(native[:40])}" if native else text
+
+
+def library_parts(league: League) -> list[tuple[str, str, list[str]]]:
+    """The tables of the library: title, what it holds, its families."""
+    families = sorted(set(league.families.values()))
+    return [
+        (
+            "The library by family",
+            "Correct of the scenarios that the harness can play; the library is written, not sampled. A "
+            "harness that is not in this table was not played on it.",
+            [family for family in families if family not in LIFE],
+        ),
+        (
+            "The whole life",
+            "The same of scenarios in which something comes from outside (words, decisions, a crash, a "
+            f"compaction, helpers, limits); `{CANNOT}` where a harness has no notion of it.",
+            [family for family in families if family in LIFE],
+        ),
+    ]
+
+
+def library_rows(
+    league: League, families: list[str]
+) -> list[tuple[str, list[tuple[int, int]], tuple[int, int]]]:
+    """Of each harness that played the library: right and played by family, and of the common base."""
+    rows = {name: row for name, row in league.rows.items() if row.library}
+    inside = {name for name, family in league.families.items() if family in families}
+    base = common(row.library for name, row in rows.items() if name != REFERENCE) & inside
+    found = []
+    for name in in_order(league):
+        if name not in rows:
+            continue
+        library = rows[name].library
+        cells = [
+            _count(library, {s for s, f in league.families.items() if f == family}) for family in families
+        ]
+        found.append((name, cells, _count(library, base)))
+    return sorted(found, key=lambda row: (row[0] == REFERENCE, -row[2][0]))
+
+
+def _count(results: dict[str, Result], names: set[str]) -> tuple[int, int]:
+    found = played(results[name] for name in names if name in results)
+    return sum(result.correct for result in found), len(found)
+
+
+def _library(league: League) -> list[str]:
+    parts: list[str] = []
+    for title, holds, families in library_parts(league):
+        rows = library_rows(league, families)
+        if not rows or not families:
+            continue
+        base = max(row[2][1] for row in rows)
+        heads = [
+            "harness",
+            f"of the {base} that all can play",
+            *(name.replace("_", " ") for name in families),
+        ]
+        lines = [_line(heads), "|" + " --- |" * len(heads)]
+        for name, cells, (good, of) in rows:
+            shown = [f"{right}/{number}" if number else CANNOT for right, number in cells]
+            lines.append(_line([name, f"{good} of {of}", *shown]))
+        parts += [f"## {title}", holds, "\n".join(lines)]
+    return parts
+
+
+def _faults(name: str, found: list[Fault]) -> list[str]:
+    lines = [f"- **{name}**" + ("" if found else ": nothing")]
+    for fault in found:
+        mended = (
+            f"; mended by {', '.join(f'`{variant}`' for variant in fault.mended)}" if fault.mended else ""
+        )
+        lines.append(f"  - {told(fault)}: `{fault.command}`{mended}")
+    return lines
+
+
+def told(fault: Fault) -> str:
+    """A fault in words."""
+    what = fault.result.damage.replace("_", " ")
+    return f"{fault.scenario}: {fault.result.outcome}" + (f", {what}" if what else "")
+
+
+def _harnesses(league: League) -> str:
+    lines = []
+    for name in sorted(league.rows):
+        row = league.rows[name]
+        versions = ", ".join(f"`{pin}`" for pin in row.versions)
+        facts = [f"{api_of(row)}", versions, row.caps, f"measured on {row.date} with evalkit {row.evalkit}"]
+        program = f"[program and manifest](../../{row.folder})" if row.folder else ""
+        lines.append(f"- **{name}**: {row.summary}. {'; '.join(fact for fact in [*facts, program] if fact)}")
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,1 @@
+"""The page of a run, and the look that all pages share."""

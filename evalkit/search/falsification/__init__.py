@@ -1,0 +1,1 @@
+"""Search for what breaks a harness that can only be run."""

@@ -1,0 +1,1 @@
+"""Loops with one rule broken each, and which scenarios notice."""

@@ -1,0 +1,1 @@
+"""Exhaustive exploration: proof or shortest counterexample."""

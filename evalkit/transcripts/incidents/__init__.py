@@ -1,0 +1,1 @@
+"""From a recorded incident to a scenario that reproduces it."""

@@ -1,0 +1,1 @@
+"""What strategies would have decided on recordings, and the answer that is made of it."""

@@ -1,0 +1,147 @@
+"""Judging many recordings: one at a time from the files to the rows, so that size does not matter."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from evalkit.core.escaping import for_csv
+from evalkit.strategies.strategy import Strategy
+from evalkit.transcripts.input_files import Looked, counted
+from evalkit.transcripts.judging.answer import sentences
+from evalkit.transcripts.judging.judge import judge
+from evalkit.transcripts.judging.outcome import COLUMNS, RECORDED, Outcome, Truth, outcome_of, recorded_stop
+from evalkit.transcripts.judging.page import Page
+from evalkit.transcripts.judging.report import report_markdown
+from evalkit.transcripts.judging.totals import Figures, cells
+from evalkit.transcripts.labels import Labels
+from evalkit.transcripts.problems import Problem
+from evalkit.transcripts.read import read_paths
+from evalkit.transcripts.recording import Recording
+from evalkit.transcripts.replay import Replay
+from evalkit.transcripts.turn_claims import ClaimReader, claim_of, words_of
+
+#: Problems that the summary keeps; all are told while reading.
+PROBLEMS = 1_000
+#: Files whose names of runs are remembered at a time; a file is read once.
+_FILES = 64
+
+
+def judge_recording(
+    recording: Recording, strategies: Iterable[Strategy], reader: ClaimReader = claim_of
+) -> list[Outcome]:
+    """The rows of one recording: its own harness, then each strategy."""
+    return rows_of(recording, Replay(recording, reader), strategies)
+
+
+def rows_of(recording: Recording, replay: Replay, strategies: Iterable[Strategy]) -> list[Outcome]:
+    """The rows of a recording that was made ready."""
+    truth = Truth(recording, replay)
+    rows = [outcome_of(recording, replay, RECORDED, recorded_stop(recording), truth)]
+    rows += [
+        outcome_of(recording, replay, strategy.name, judge(replay, strategy), truth)
+        for strategy in strategies
+    ]
+    return rows
+
+
+class Judgement:
+    """A judgement being written: rows as they come, report and summary when it is closed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        strategies: Iterable[Strategy],
+        reader: ClaimReader = claim_of,
+        *,
+        page: bool = False,
+    ) -> None:
+        self.folder = folder
+        self.strategies = tuple(strategies)
+        self.reader = reader
+        self.figures = Figures()
+        self.problems: list[Problem] = []
+        self.problem_count = 0
+        self.children = 0
+        self.claimed: Counter[str] = Counter()
+        self._ids: OrderedDict[str, Counter[str]] = OrderedDict()
+        folder.mkdir(parents=True, exist_ok=True)
+        self.page = Page(folder) if page else None
+        self._file: IO[str] = (folder / "episodes.csv").open("w", encoding="utf-8", newline="")
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(COLUMNS)
+
+    def add(self, recording: Recording) -> list[Outcome]:
+        """Judge a recording and write its rows; a child agent's run is part of its parent's."""
+        if recording.parent:
+            self.children += 1
+            return []
+        recording = self._named(recording)
+        replay = Replay(recording, self.reader)
+        rows = rows_of(recording, replay, self.strategies)
+        if rows[0].claim == "done" and recording.steps:
+            self.claimed[words_of(recording.steps[-1].turn)] += 1
+        if self.page is not None:
+            self.page.add(recording, replay, rows)
+        self.figures.add(rows)
+        self._writer.writerows(map(for_csv, cells(row)) for row in rows)
+        return rows
+
+    def _named(self, recording: Recording) -> Recording:
+        """The recording; where its file had a run of the same name before, with a name of its own."""
+        names = self._ids.setdefault(recording.file, Counter())
+        while len(self._ids) > _FILES:
+            self._ids.popitem(last=False)
+        names[recording.id] += 1
+        if names[recording.id] == 1:
+            return recording
+        return msgspec.structs.replace(recording, id=f"{recording.id}~{names[recording.id]}")
+
+    def problem(self, problem: Problem) -> None:
+        """Note what could not be read."""
+        self.problem_count += 1
+        if len(self.problems) < PROBLEMS:
+            self.problems.append(problem)
+
+    def close(self, files: int, notes: Iterable[str] = ()) -> dict[str, Any]:
+        """Write ``summary.json`` and ``report.md``; gives the summary."""
+        self._file.close()
+        summary = self.figures.summary()
+        summary["run"].update(
+            files=files,
+            problems=self.problem_count,
+            strategies={strategy.name: repr(strategy.done_when) for strategy in self.strategies},
+            claims="rules" if self.reader is claim_of else "own reader",
+        )
+        summary["claimed"] = {
+            "words": sorted(self.claimed.items(), key=lambda item: (-item[1], item[0]))[:20]
+        }
+        summary["problems"] = [str(problem) for problem in self.problems]
+        summary["notes"] = list(notes)
+        text = msgspec.json.format(msgspec.json.encode(summary), indent=1).decode() + "\n"
+        (self.folder / "summary.json").write_text(text, encoding="utf-8")
+        (self.folder / "report.md").write_text(report_markdown(summary), encoding="utf-8")
+        if self.page is not None:
+            why = {row["strategy"]: "; ".join(row["why_unknown"]) for row in summary["rows"]}
+            self.page.close(sentences(summary["answer"], why, summary["claimed"]))
+        return summary
+
+
+def judge_paths(paths: Iterable[Path], judgement: Judgement, labels: Labels | None = None) -> dict[str, Any]:
+    """Judge all recordings of files and folders, and close the judgement."""
+    labels = labels or Labels()
+    looked = Looked(paths)
+    for found in read_paths((), looked):
+        if isinstance(found, Problem):
+            judgement.problem(found)
+        else:
+            judgement.add(labels.apply(found))
+    notes = [*labels.notes(), *looked.notes()]
+    if judgement.children:
+        notes.append(f"{counted(judgement.children, 'run')} of child agents: part of their parents', no rows")
+    return judgement.close(looked.files, notes)

@@ -1,0 +1,338 @@
+"""The stage by itself: what it answers to a request, and what it knows from moment to moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalkit.core.decisions import Ending
+from evalkit.core.events import Approves, Compacts, Crashed, UserWrites
+from evalkit.core.requests import Request, Result
+from evalkit.core.tasks import Offered
+from evalkit.core.turns import Call, Turn
+from evalkit.scenarios.moves import ApproveSpec
+from evalkit.scoring.arena import Arena
+from evalkit.stage.compactor import WINDOW_FULL, Compactor, compactions, means
+from evalkit.stage.stage import NeverEnds, Stage
+from tests.helpers import scenario
+
+LIST = {"call": "list_items"}
+DONE = {"say": "All of it is done.", "claim": "done"}
+HURRY = {"user": {"text": "Hurry.", "when": "between_turns"}}
+
+
+def staged(moves: list[Any], *, remembers: bool = False, crashes: bool = False, **fields: Any) -> Stage:
+    stage = Arena(scenario(moves, **fields), Offered()).stage(0)
+    stage.remembers, stage.crashes = remembers, crashes
+    return stage
+
+
+def going_on(stage: Stage, **more: Any) -> Request:
+    """The request that sends the last turn back with the results of its calls."""
+    turn = stage.previous.turn
+    if turn is None:
+        return Request(**more)
+    return Request(echo=turn, results=tuple(stage.run(call) for call in turn.runnable), **more)
+
+
+def on(stage: Stage, times: int = 1) -> Turn:
+    for _ in range(times):
+        turn = stage.ask(going_on(stage))
+    return turn
+
+
+def compacting(by: str, moves: list[Any], **fields: Any) -> Stage:
+    loaded = scenario(moves, **fields)
+    stage = Arena(loaded, Offered()).stage(0)
+    stage.compactor = Compactor(means(by), compactions(loaded))
+    return stage
+
+
+class TestWordsForAHarnessAtWork:
+    def test_are_fetched_once_when_their_moment_has_come_and_not_said_again(self) -> None:
+        stage = staged([LIST, HURRY, {"work": "rest"}, DONE], remembers=True)
+        assert stage.fetch() is None
+        on(stage)
+        assert (stage.fetch(), stage.fetch()) == ("Hurry.", None)
+        assert stage.happened == ((1, UserWrites("Hurry.")),)
+        on(stage, 2)
+        assert stage.fetch() is None
+        assert stage.unsaid == ()
+        assert len(stage.happened) == 1
+
+    def test_what_the_script_has_come_to_waits_to_be_fetched(self) -> None:
+        stage = staged([LIST, HURRY, {"work": "rest"}, DONE], remembers=True)
+        on(stage, 2)
+        assert stage.unsaid == ("Hurry.",)
+        assert (stage.fetch(), stage.fetch()) == ("Hurry.", None)
+
+    def test_an_answer_is_held_for_words_in_a_turn_and_for_no_others(self) -> None:
+        for when, held in (("in_turn", True), ("in_tool", False)):
+            words = {"user": {"text": "Hurry.", "when": when}}
+            stage = staged([LIST, words, {"work": 1}, {"work": "rest"}, DONE], remembers=True)
+            on(stage, 3)
+            assert stage.unsaid == ("Hurry.",)
+            assert stage.owes_words is held
+
+    def test_the_user_says_one_thing_at_a_time(self) -> None:
+        second = {"user": {"text": "Please.", "when": "between_turns"}}
+        stage = staged([LIST, HURRY, second, {"work": "rest"}, DONE])
+        on(stage)
+        assert stage.happens(going_on(stage)) == (UserWrites("Hurry."),)
+        on(stage)
+        assert stage.happens(going_on(stage)) == (UserWrites("Please."),)
+
+    def test_who_has_left_says_nothing_more(self) -> None:
+        leaves = {"user": {"text": "Bye.", "when": "between_turns", "closes": True}}
+        stage = staged([LIST, leaves, HURRY, {"work": 1}, {"work": "rest"}, DONE])
+        on(stage)
+        assert stage.happens(going_on(stage)) == (UserWrites("Bye.", closes=True),)
+        for _ in range(2):
+            on(stage)
+            assert stage.happens(going_on(stage)) == ()
+
+
+class TestRequestsThatNoTurnAnswers:
+    @pytest.fixture(autouse=True)
+    def few(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("evalkit.stage.stage.IDLE_CAP", 3)
+
+    def test_come_to_an_end(self) -> None:
+        stage = staged([{"fault": {"status": 529, "times": 9}}, DONE])
+        for _ in range(3):
+            assert stage.ask(Request()).kind == "failed"
+            assert stage.faulted
+        with pytest.raises(NeverEnds):
+            stage.ask(Request())
+
+    def test_come_to_an_end_where_the_window_stays_full(self) -> None:
+        stage = compacting("error", [LIST, {"compact": True}, {"work": "rest"}, DONE])
+        on(stage)
+        assert [stage.ask(going_on(stage)) for _ in range(3)] == [WINDOW_FULL] * 3
+        with pytest.raises(NeverEnds):
+            stage.ask(going_on(stage))
+
+    def test_are_counted_anew_after_a_turn(self) -> None:
+        twice = {"fault": {"status": 529, "times": 2}}
+        stage = staged([twice, LIST, twice, DONE])
+        assert [stage.ask(Request()).kind for _ in range(3)] == ["failed", "failed", "content"]
+        assert not stage.faulted
+        request = going_on(stage)
+        assert [stage.ask(request).kind for _ in range(3)] == ["failed", "failed", "content"]
+
+
+class TestCompactions:
+    def test_one_of_the_programs_own_lands_with_a_shorter_request(self) -> None:
+        stage = compacting("length:4", [LIST, {"work": 1}, {"compact": True}, {"work": "rest"}, DONE])
+        on(stage, 2)
+        stage.ask(going_on(stage, shortened=True))
+        assert stage.compactor is not None
+        assert stage.compactor.landed == 1
+        assert [turns for turns, _ in stage.happened] == [2]
+
+    def test_one_of_the_programs_own_may_be_ahead_of_the_script(self) -> None:
+        stage = compacting("length:4", [LIST, {"work": 1}, {"compact": True}, {"work": "rest"}, DONE])
+        on(stage)
+        stage.ask(going_on(stage, shortened=True))
+        assert stage.compactor is not None
+        assert (stage.compactor.landed, stage.compactor.due) == (1, [])
+        assert [turns for turns, _ in stage.happened] == [1]
+
+    def test_after_another_event_it_is_summed_up_as_ever(self) -> None:
+        moves = [LIST, {"approve": ["users"]}, {"compact": True}, {"work": "rest"}, DONE]
+        stage = staged(moves, world={"gated": ["users"]})
+        on(stage)
+        first, second = stage.happens(going_on(stage))
+        assert (type(first), type(second)) == (Approves, Compacts)
+
+    def test_an_answer_that_names_another_item_shows_nothing(self) -> None:
+        reply = {"text": "See orders.", "effect": "applied"}
+        stage = compacting("length:4", [LIST, {"work": ["users"], "reply": reply}, {"compact": True}, DONE])
+        on(stage, 2)
+        going_on(stage)
+        assert "Done: nothing." in stage.sum_up((), "See orders.", ())
+
+    def test_an_answer_of_a_tool_that_is_none_shows_nothing(self) -> None:
+        reply = {"text": "users: done", "effect": "none"}
+        finish = {"call": "finish_task", "with": {"completed": ["users"]}, "reply": reply}
+        stage = compacting("length:4", [LIST, finish, {"compact": True}, {"work": "rest"}, DONE])
+        on(stage, 2)
+        assert [result.text for result in going_on(stage).results] == ["users: done"]
+
+    def test_a_summary_shows_what_calls_did_and_leaves_out_what_failed(self) -> None:
+        stage = staged([LIST, DONE])
+        done = Call("1", "do_item", '{"item": "users"}'), Result("1", "users: done")
+        failed = Call("2", "do_item", '{"item": "orders"}'), Result("2", "orders: failed", True)
+        broken = Call("3", "do_item", "{"), Result("3", "")
+        said = stage.sum_up([done, failed, broken], "", ())
+        assert said.endswith("Done: users.\nOpen: orders, invoices.")
+        assert stage.summaries == (said,)
+
+    def test_what_a_tool_answered_shows_what_it_did_and_a_listing_does_nothing(self) -> None:
+        listed: list[Any] = [
+            {"call": "list_payments"},
+            {"work": 1},
+            {"compact": True},
+            {"work": "rest"},
+            DONE,
+        ]
+        stage = compacting("length:4", listed, world={"kind": "ledger"})
+        on(stage, 2)
+        answers = [stage.ran[call.id].text for call in stage.previous.turn.calls] if stage.ran else []
+        request = going_on(stage)
+        history = "\n ".join([*answers, *(result.text for result in request.results)])
+        assert stage.sum_up((), history, ()).endswith("Done: users.\nOpen: orders, invoices.")
+        other = compacting("length:4", listed, world={"kind": "ledger"})
+        on(other)
+        (result,) = going_on(other).results
+        assert all(name in result.text for name in ("users", "orders", "invoices"))
+        assert "Done: nothing." in other.sum_up((), result.text, ())
+
+
+class TestApprovals:
+    GATED = {"gated": ["users"]}
+    ALLOWS = {"approve": {"allow": ["users"]}}
+
+    def test_a_decision_right_after_a_turn_is_about_its_calls_and_nothing_else_is_one(self) -> None:
+        moves = [LIST, HURRY, {"work": ["users"]}, self.ALLOWS, {"work": "rest"}, DONE]
+        stage = staged(moves, world=self.GATED)
+        on(stage)
+        assert stage.decides is None
+        on(stage)
+        assert stage.decides == ApproveSpec(allow=("users",))
+
+    def test_a_kill_while_it_is_waited_for_comes_before_it(self) -> None:
+        killed = {"crash": {"at": "waiting"}}
+        stage = staged([LIST, {"work": ["users"]}, killed, self.ALLOWS, DONE], world=self.GATED)
+        on(stage, 2)
+        assert stage.decides == ApproveSpec(allow=("users",))
+
+    def test_a_call_of_no_known_tool_or_that_does_not_parse_is_answered_as_ever(self) -> None:
+        stage = staged([LIST, {"work": ["users"]}, self.ALLOWS, DONE], world=self.GATED)
+        on(stage, 2)
+        assert stage.run(Call("x", "deploy", '{"item": "users"}')).error
+        assert stage.run(Call("y", "do_item", "{")).error
+        assert [result.error for result in going_on(stage).results] == [False]
+
+
+class TestKills:
+    def test_before_a_call_nothing_of_it_has_happened(self) -> None:
+        stage = staged([LIST, {"work": 1}, {"crash": {"before": True}}, {"work": "rest"}, DONE], crashes=True)
+        turn = on(stage, 2)
+        with pytest.raises(Crashed):
+            stage.run(turn.runnable[0])
+        assert stage.world.progress() == 0
+        assert stage.run(turn.runnable[0]).error is False
+        assert stage.world.progress() == 1
+
+    def test_after_a_call_its_effect_has_happened_and_nobody_was_told(self) -> None:
+        stage = staged([LIST, {"work": 1}, {"crash": {"at": "tool"}}, {"work": "rest"}, DONE], crashes=True)
+        turn = on(stage, 2)
+        with pytest.raises(Crashed):
+            stage.run(turn.runnable[0])
+        assert stage.world.progress() == 1
+        assert stage.ran == {}
+
+    def test_once_the_calls_are_answered_and_before_anything_else_happens(self) -> None:
+        moves = [LIST, {"work": 2, "parallel": True}, {"crash": {"at": "answered"}}, HURRY, DONE]
+        stage = staged(moves, crashes=True)
+        turn = on(stage, 2)
+        assert not stage.crash_answered
+        stage.run(turn.runnable[0])
+        assert not stage.crash_answered
+        request = going_on(stage)
+        assert stage.crash_answered
+        with pytest.raises(Crashed):
+            stage.happens(request)
+        assert stage.happened == ()
+        assert not stage.crash_answered
+
+    def test_with_an_answer_that_has_arrived(self) -> None:
+        stage = staged(
+            [LIST, {"crash": {"at": "reply"}}, {"work": "rest"}, DONE], remembers=True, crashes=True
+        )
+        on(stage)
+        assert not stage.crash_delivered
+        on(stage)
+        assert stage.crash_delivered
+        stage.killed()
+        assert not stage.crash_delivered
+
+    def test_while_a_decision_is_waited_for_is_of_who_asks_for_one(self) -> None:
+        moves = [
+            LIST,
+            {"work": ["users"]},
+            {"approve": {"allow": ["users"]}},
+            {"crash": {"at": "waiting"}},
+            DONE,
+        ]
+        stage = staged(moves, crashes=True, world={"gated": ["users"]})
+        stage.asks_person = True
+        on(stage)
+        stage.waits()
+        on(stage)
+        with pytest.raises(Crashed):
+            stage.waits()
+        stage.waits()
+
+    def test_who_asks_nobody_is_killed_after_the_decision(self) -> None:
+        moves = [
+            LIST,
+            {"work": ["users"]},
+            {"approve": {"allow": ["users"]}},
+            {"crash": {"at": "waiting"}},
+            DONE,
+        ]
+        stage = staged(moves, crashes=True, world={"gated": ["users"]})
+        turn = on(stage, 2)
+        with pytest.raises(Crashed):
+            on(stage)
+        assert not stage.run(turn.runnable[0]).error
+        assert stage.world.progress() == 1
+
+
+class TestFromTheBeginning:
+    def test_what_is_made_twice_after_it_is_one_call_more(self) -> None:
+        stage = staged([LIST, {"work": 1}, {"work": 1, "again": True}, DONE], remembers=True, restarts=True)
+        on(stage, 2)
+        assert stage.trace is not None
+        (action,) = (name for name in stage.trace.called if "users" in name)
+        stage.ask(Request(lost=True))
+        on(stage)
+        assert stage.trace.called[action] == 1
+        on(stage)
+        assert stage.trace.called[action] == 2
+
+    def test_what_the_user_has_written_is_not_written_again(self) -> None:
+        moves = [LIST, DONE, {"user": {"text": "And then?"}}, DONE]
+        stage = staged(moves, remembers=True)
+        on(stage, 2)
+        ending, asks = Ending("done", ""), Request(echo=stage.previous.turn)
+        assert stage.after(ending, asks) == (UserWrites("And then?"),)
+        stage.ask(Request(after=0))
+        on(stage)
+        assert stage.after(ending, asks) == ()
+
+    def test_every_call_may_be_made_once_more_and_no_oftener(self) -> None:
+        moves = [LIST, {"work": 1}, {"work": 1}, DONE]
+        stage = staged(moves, remembers=True, restarts=True)
+        on(stage, 3)
+        assert stage.trace is not None
+        before = dict(stage.trace.called)
+        assert before
+        stage.ask(Request(lost=True))
+        on(stage, 2)
+        assert stage.trace.called == before
+        stage.ask(Request(lost=True))
+        on(stage, 2)
+        assert stage.trace.called == before
+
+
+def test_a_child_agent_that_never_ends_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalkit.stage.stage.HELPER_CAP", 4)
+    child = {"repeat": {"times": "forever", "do": [LIST]}}
+    stage = staged([{"delegate": {"name": "helper", "do": [child]}}, DONE])
+    turn = on(stage)
+    assert stage.run(turn.runnable[0]).text == "The child agent ended without an answer."
+    assert stage.helpers.turns == 4
