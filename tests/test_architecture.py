@@ -17,7 +17,7 @@ from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Turn
 from evalkit.drivers.in_process import LoopMind, drive
-from evalkit.loop.loop import State
+from evalkit.loop.state import State
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode

@@ -9,7 +9,7 @@ from typing import Literal
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.loop.loop import NOTIONS
+from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
 

@@ -18,7 +18,8 @@ from evalkit.core.prices import cost
 from evalkit.core.requests import FALLBACK_MODEL, Delivered, Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
-from evalkit.loop.loop import State, bound, key_for, on_event, on_results, on_turn, out_of_turns, start
+from evalkit.loop.state import State, bound, start
+from evalkit.loop.transitions import key_for, on_event, on_results, on_turn, out_of_turns
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import Instruments

@@ -14,7 +14,7 @@ import msgspec
 from evalkit.core.decisions import Ending
 from evalkit.core.tasks import Offered
 from evalkit.extras import need
-from evalkit.loop.loop import NOTIONS
+from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena

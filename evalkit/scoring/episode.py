@@ -13,7 +13,7 @@ from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
 from evalkit.core.trace import Decision, Trace
 from evalkit.drivers.in_process import LoopMind, StrategyFailed, Watcher, drive
-from evalkit.loop.loop import limits_of
+from evalkit.loop.state import limits_of
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode_fields import SEEN, Episode, spoilers_of

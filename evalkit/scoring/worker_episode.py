@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Crashed
-from evalkit.loop.loop import NOTIONS, limits_of
+from evalkit.loop.state import NOTIONS, limits_of
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
 from evalkit.stage.stage import NeverEnds, Stage

@@ -14,7 +14,7 @@ import msgspec
 from evalkit.core.decisions import Action, Ending, Verdict
 from evalkit.core.turns import Turn
 from evalkit.drivers.in_process import LoopMind, Watcher, drive
-from evalkit.loop.loop import Loop, State
+from evalkit.loop.state import Loop, State
 from evalkit.scenarios.yaml_source import write_document
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode

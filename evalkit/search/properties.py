@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from evalkit.core.names import among
-from evalkit.loop.loop import Loop
+from evalkit.loop.state import Loop
 from evalkit.strategies.strategy import REFUSALS_IN_A_ROW
 
 #: Which memory a property needs; properties that need the same are looked at in one sweep.

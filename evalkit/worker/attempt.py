@@ -20,7 +20,7 @@ from evalkit.core.prices import cost
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.turns import Call, Turn
 from evalkit.drivers.in_process import LoopMind, StrategyFailed, drive
-from evalkit.loop.loop import Loop, start
+from evalkit.loop.state import Loop, start
 from evalkit.stage.stage import ToolFailed
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.checklist import checklist_of

@@ -10,7 +10,7 @@ import msgspec
 
 from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Block, Claim, Finish, StopReason, Turn, make_turn
-from evalkit.loop.loop import State
+from evalkit.loop.state import State
 
 T = TypeVar("T")
 

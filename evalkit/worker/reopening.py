@@ -10,7 +10,7 @@ from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Call, Turn
 from evalkit.drivers.in_process import RECORDED, answers
-from evalkit.loop.loop import State
+from evalkit.loop.state import State
 from evalkit.worker.store.desk import WAITING
 from evalkit.worker.store.protocol import Store
 from evalkit.worker.task_records import Effect, Progress, Record, TaskError

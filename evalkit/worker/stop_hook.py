@@ -18,7 +18,8 @@ from evalkit.core.decisions import End, Ending, Send, Verdict
 from evalkit.core.requests import Request
 from evalkit.core.tasks import Limits, Task
 from evalkit.core.turns import Text, Turn, make_turn
-from evalkit.loop.loop import Loop, State, on_turn, start
+from evalkit.loop.state import Loop, State, start
+from evalkit.loop.transitions import on_turn
 from evalkit.strategies import conditions as c
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.escalation import hand_over

@@ -10,7 +10,7 @@ from evalkit.core.decisions import Ending
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Limits
 from evalkit.core.turns import Turn
-from evalkit.loop.loop import State
+from evalkit.loop.state import State
 
 Status: TypeAlias = Literal["pending", "in_progress", "awaiting_verification", "done", "escalated"]
 STATUSES: tuple[str, ...] = ("pending", "in_progress", "awaiting_verification", "done", "escalated")

@@ -133,7 +133,7 @@ def test_a_nudge_is_added_after_a_decision() -> None:
 
 def test_the_rooms_ask_the_same_function() -> None:
     from evalkit.core import trace
-    from evalkit.loop import loop
+    from evalkit.loop import transitions
     from evalkit.scenarios import emissions
     from evalkit.scoring import ideal
     from evalkit.stage import stage
@@ -144,4 +144,4 @@ def test_the_rooms_ask_the_same_function() -> None:
         assert vars(room)["is_decision"] is channels.is_decision, room.__name__
     for room in (emissions, folds):
         assert vars(room)["skip_told"] is channels.skip_told, room.__name__
-    assert vars(loop)["finish_of"] is channels.finish_of
+    assert vars(transitions)["finish_of"] is channels.finish_of

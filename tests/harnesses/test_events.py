@@ -9,7 +9,8 @@ import pytest
 from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
 from evalkit.core.requests import Request
 from evalkit.drivers.in_process import LoopMind, StageInstruments, drive
-from evalkit.loop.loop import NOTIONS, Loop, on_event, start
+from evalkit.loop.state import NOTIONS, Loop, start
+from evalkit.loop.transitions import on_event
 from evalkit.runs.medium import Medium, unplayable
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError

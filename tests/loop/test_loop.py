@@ -12,7 +12,8 @@ from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import Block, Call, Finish, ServerCall, Text, Thinking, Turn, make_turn
 from evalkit.drivers.in_process import next_request, run_call
-from evalkit.loop.loop import Loop, State, bound, limits_of, on_event, on_results, on_turn, start
+from evalkit.loop.state import Loop, State, bound, limits_of, start
+from evalkit.loop.transitions import on_event, on_results, on_turn
 from evalkit.scenarios.scenario import make_task
 from evalkit.scoring.arena import Arena
 from evalkit.strategies import conditions as c

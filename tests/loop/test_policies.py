@@ -10,7 +10,8 @@ from evalkit.core.decisions import End, Reissue, Send
 from evalkit.core.events import UserWrites
 from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.turns import Finish, Text, make_turn
-from evalkit.loop.loop import limits_of, on_event, out_of_turns
+from evalkit.loop.state import limits_of
+from evalkit.loop.transitions import on_event, out_of_turns
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS

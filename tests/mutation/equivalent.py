@@ -40,20 +40,20 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "text, also none."
     ),
     (
-        "evalkit.loop.loop._on_refusal",
+        "evalkit.loop.policies._on_refusal",
         '0 in allowed = {"fallback": 1, "retry": REFUSALS_IN_A_ROW}.get(policy, 0)',
         "-1",
     ): (
         "Refusals in a row are held against how many are allowed, and there are never fewer than none: at "
         "least -1 says as much as at least 0."
     ),
-    ("evalkit.loop.loop._succeeded", "item & item - 1", "item | item - 1"): (
+    ("evalkit.loop.transitions._succeeded", "item & item - 1", "item | item - 1"): (
         "For a call about one item a bit in a table says whether it had its effect before; else a set of "
         "logical actions does. Without the table all go by the set, which says the same of each."
     ),
     (
-        "evalkit.loop.loop._decide",
-        "if not decision and (not loop.asks_each_turn): return _end(loop, state, view, 'limit', _li",
+        "evalkit.loop.decisions.decide",
+        "if not decision and (not loop.asks_each_turn): return end(loop, state, view, 'limit', limi",
         "pass",
     ): (
         "It is there where calls have run and a limit is reached. What follows asks done_when once, ends "

@@ -5,6 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _LOOP = ("tests/loop/test_loop.py", "tests/loop/test_policies.py")
+_LOOP_MODULES = (
+    "evalkit.loop.transitions",
+    "evalkit.loop.decisions",
+    "evalkit.loop.policies",
+    "evalkit.loop.endings",
+    "evalkit.loop.state",
+    "evalkit.drivers.in_process",
+)
 _EVENTS = ("tests/harnesses/test_events.py",)
 #: Killed, resumed, and asked over a wire from an earlier turn.
 _RESUMED = (
@@ -102,5 +110,5 @@ PLACES = (
         for name in ("strategy_comparison", "ranking", "run_comparison")
     ),
     Place("gate", ("evalkit.reports.ci.gate",), ("tests/reports/test_gate.py",), plays=False),
-    Place("loop", ("evalkit.loop.loop", "evalkit.drivers.in_process"), (*_LOOP, *_EVENTS)),
+    Place("loop", _LOOP_MODULES, (*_LOOP, *_EVENTS)),
 )

@@ -11,14 +11,14 @@ from tests.mutation.trial import Mutant, source_of
 _PLANTED = (
     (
         "refusals are counted in all",
-        "evalkit.loop.loop",
+        "evalkit.loop.transitions",
         'refusals=state.refusals if protocol == "refusal" else 0',
         "refusals=state.refusals",
     ),
     (
         "a skip stands after its item was done",
-        "evalkit.loop.loop",
-        "state = _replace(state, skips=tuple([name for name in state.skips if name not in done]))",
+        "evalkit.loop.transitions",
+        "state = replace(state, skips=tuple([name for name in state.skips if name not in done]))",
         "pass",
     ),
     (

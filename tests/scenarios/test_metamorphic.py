@@ -11,7 +11,8 @@ import pytest
 from evalkit.core.requests import Result
 from evalkit.core.tasks import CHECKLIST_TOOL
 from evalkit.core.turns import Call
-from evalkit.loop.loop import Loop, on_results, start
+from evalkit.loop.state import Loop, start
+from evalkit.loop.transitions import on_results
 from evalkit.scenarios.emissions import DELEGATE_TOOL
 from evalkit.scenarios.moves import FaultMove, FaultSpec
 from evalkit.scenarios.scenario import walk

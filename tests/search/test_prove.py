@@ -17,7 +17,8 @@ import msgspec
 import pytest
 
 from evalkit.core.decisions import End, Resend, RunTools, Send
-from evalkit.loop import loop
+from evalkit.loop import transitions
+from evalkit.loop.state import Loop, State
 from evalkit.scenarios.loader import load_file, load_text
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
@@ -130,9 +131,9 @@ def test_a_worker_that_is_killed_repeats_what_is_still_on_its_way() -> None:
 
 
 def test_a_loop_that_stays_when_the_user_has_left_is_refuted() -> None:
-    def deaf(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+    def deaf(bound: Loop, state: State, turn: Any, instruments: Any) -> Any:
         """Ends done where the user has left."""
-        new, action, verdict = loop.on_turn(bound, state, turn, instruments)
+        new, action, verdict = transitions.on_turn(bound, state, turn, instruments)
         gone = isinstance(action, End) and action.ending.native == "user_gone"
         return new, End(msgspec.structs.replace(action.ending, kind="done")) if gone else action, verdict
 
@@ -207,28 +208,28 @@ def test_token_limits_bind() -> None:
 # Loops that are wrong
 
 
-def hasty(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+def hasty(bound: Loop, state: State, turn: Any, instruments: Any) -> Any:
     """Runs calls of cut-off turns."""
     if turn.kind == "cut_off" and turn.calls and not state.ran:
         return state, RunTools(turn.calls), None
-    return loop.on_turn(bound, state, turn, instruments)
+    return transitions.on_turn(bound, state, turn, instruments)
 
 
-def forgetful(bound: loop.Loop, state: loop.State, ran: Any) -> loop.State:
+def forgetful(bound: Loop, state: State, ran: Any) -> State:
     """Resets the nudges with any call."""
-    return msgspec.structs.replace(loop.on_results(bound, state, ran), nudges=0)
+    return msgspec.structs.replace(transitions.on_results(bound, state, ran), nudges=0)
 
 
-def tireless(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+def tireless(bound: Loop, state: State, turn: Any, instruments: Any) -> Any:
     """Sends a paused turn back whatever the limits say."""
     if turn.kind == "pause":
         return state, Resend(), None
-    return loop.on_turn(bound, state, turn, instruments)
+    return transitions.on_turn(bound, state, turn, instruments)
 
 
-def chatty(bound: loop.Loop, state: loop.State, turn: Any, instruments: Any) -> Any:
+def chatty(bound: Loop, state: State, turn: Any, instruments: Any) -> Any:
     """Answers a paused turn with a user message."""
-    new, action, verdict = loop.on_turn(bound, state, turn, instruments)
+    new, action, verdict = transitions.on_turn(bound, state, turn, instruments)
     return new, Send("Continue.") if isinstance(action, Resend) else action, verdict
 
 

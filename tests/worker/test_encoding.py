@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Call, Finish, ServerCall, Text, Thinking, make_turn
-from evalkit.loop.loop import State
+from evalkit.loop.state import State
 from evalkit.worker.encoding import (
     dump_request,
     dump_state,

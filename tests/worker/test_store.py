@@ -12,7 +12,7 @@ import pytest
 from evalkit.core.decisions import Ending, Report
 from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Text, make_turn
-from evalkit.loop.loop import State
+from evalkit.loop.state import State
 from evalkit.worker.store import LeaseLost, SqliteDatabase, SqlStore, StoreError, open_store
 from evalkit.worker.store.schema import MIGRATIONS, migrate
 from evalkit.worker.task_records import (

@@ -9,7 +9,7 @@ import msgspec
 
 from evalkit.core.tasks import Checks, Limits
 from evalkit.experiments.claims.claim import Number
-from evalkit.loop.loop import NOTIONS
+from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from evalkit.loop.loop import NOTIONS
+from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.distinguish import Distinction, distinguish
 

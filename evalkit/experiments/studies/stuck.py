@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.containment.workers import in_order
 from evalkit.experiments.studies.episodes import Played, played, played_by_programs
 from evalkit.experiments.studies.study import Study, Table, percent
-from evalkit.loop.loop import NOTIONS
+from evalkit.loop.state import NOTIONS
 from evalkit.runs.plan import PlanError
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.episode import Episode

@@ -10,7 +10,7 @@ import msgspec
 from evalkit.core import thresholds
 from evalkit.experiments.studies.episodes import Played, played, played_by_programs
 from evalkit.experiments.studies.study import Study, Table
-from evalkit.loop.loop import NOTIONS
+from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.episode import Episode
 from evalkit.stats.kendall import tau_b

@@ -21,7 +21,8 @@ from evalkit.core.decisions import (
 )
 from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.turns import Call, Turn, make_turn, read_finish
-from evalkit.loop.loop import Loop, State, Step, on_results, on_turn
+from evalkit.loop.state import Loop, State, Step
+from evalkit.loop.transitions import on_results, on_turn
 from evalkit.search.proofs.steps import Rules
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.view import Instruments

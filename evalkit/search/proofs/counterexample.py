@@ -12,7 +12,7 @@ from evalkit.core.decisions import Action, End, Ending, RunTools, Verdict
 from evalkit.core.events import Event
 from evalkit.core.turns import Turn
 from evalkit.drivers.in_process import LoopMind, StrategyFailed, Watcher, drive
-from evalkit.loop.loop import Loop
+from evalkit.loop.state import Loop
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import write_document
 from evalkit.scoring.arena import Arena

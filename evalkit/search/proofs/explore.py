@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from evalkit.loop.loop import State, start
+from evalkit.loop.state import State, start
 from evalkit.search.proofs.cycles import find_cycle
 from evalkit.search.proofs.environment import Ground
 from evalkit.search.proofs.monitor import Watch

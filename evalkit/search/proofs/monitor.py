@@ -6,7 +6,7 @@ from evalkit.core.channels import is_nudge, protocol_state
 from evalkit.core.decisions import Action, Reissue, Resend, Send
 from evalkit.core.events import Event, UserWrites
 from evalkit.core.turns import Turn
-from evalkit.loop.loop import Loop
+from evalkit.loop.state import Loop
 from evalkit.search.properties import NUDGES, STRETCHES, stretch_caps
 from evalkit.strategies.folds import Ran
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalkit.core.tasks import Task
-from evalkit.loop.loop import Loop
+from evalkit.loop.state import Loop
 from evalkit.search.proofs.alphabet import Move, not_covered, words_and_schemas
 from evalkit.search.proofs.counterexample import Confirmer, Counterexample, watch_of
 from evalkit.search.proofs.environment import Ground, Setting

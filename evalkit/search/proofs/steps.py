@@ -12,8 +12,9 @@ from evalkit.core.channels import is_decision
 from evalkit.core.decisions import Action, End, RunTools, Send, Verdict
 from evalkit.core.turns import Call, Turn
 from evalkit.drivers.in_process import StrategyFailed
-from evalkit.loop import loop as reference
-from evalkit.loop.loop import Loop, State, on_event
+from evalkit.loop import transitions as reference
+from evalkit.loop.state import Loop, State
+from evalkit.loop.transitions import on_event
 from evalkit.search.proofs.environment import Ground, Reading
 from evalkit.search.proofs.purity import Noticed, watched
 from evalkit.search.proofs.symmetry import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from evalkit.core.tasks import Task
-from evalkit.loop.loop import State, acting_tools
+from evalkit.loop.state import State, acting_tools
 from evalkit.strategies import conditions as c
 from evalkit.strategies import folds as f
 from evalkit.strategies.conditions import All, Any_, Condition, Not, parts_of

@@ -9,7 +9,7 @@ import msgspec
 from evalkit.core.channels import protocol_state
 from evalkit.core.decisions import Action, End, Reissue, Reject, Resend, Send
 from evalkit.core.turns import Turn
-from evalkit.loop.loop import Loop
+from evalkit.loop.state import Loop
 from evalkit.search.properties import stretch_caps
 
 #: A run that does all of the work and ends done.

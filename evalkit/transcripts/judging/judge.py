@@ -18,7 +18,8 @@ from evalkit.core.decisions import Action, End, Ending, Reissue, Reject, Resend,
 from evalkit.core.events import UserWrites
 from evalkit.core.prices import cost
 from evalkit.core.turns import Turn
-from evalkit.loop.loop import Loop, on_event, on_results, on_turn, out_of_turns, start
+from evalkit.loop.state import Loop, start
+from evalkit.loop.transitions import on_event, on_results, on_turn, out_of_turns
 from evalkit.strategies import conditions as c
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.presets import ChecksFirst

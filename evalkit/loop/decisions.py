@@ -1,0 +1,100 @@
+"""What is decided at an end of turn: done, a limit, given up, or a nudge and its words."""
+
+from __future__ import annotations
+
+from evalkit.core.channels import claims, finish_call
+from evalkit.core.decisions import EndingKind, Reject, Send, Verdict
+from evalkit.core.turns import Text, Turn
+from evalkit.loop.endings import THEN, ask, done, end, ending, limit_reached, noted_report
+from evalkit.loop.state import Loop, State, Step, replace
+from evalkit.strategies.view import View
+
+
+def decide(loop: Loop, state: State, view: View) -> Step:
+    """What comes of an end of turn, a claim beside calls, or a limit that is reached behind calls."""
+    strategy, turn = loop.strategy, view.turn
+    calls = turn.calls
+    decision = not calls or claims(turn, loop.offered)
+    state = noted_report(loop, state, view)
+    limit = limit_reached(loop, state, view.instruments)
+    if strategy.limit_checked == "before_done" and limit:
+        return end(loop, state, view, "limit", limit, asked=False)
+    if not decision and not loop.asks_each_turn:
+        return end(loop, state, view, "limit", limit)
+    if strategy.text == "first_block" and not calls and not _first_is_text(turn):
+        return end(loop, state, view, "error", "first block is not text", asked=False)
+    state, verdict = ask(loop, state, view)
+    if verdict.met:
+        return done(loop, state, view, verdict)
+    native = limit or ("user_gone" if decision and state.leaving else "")
+    if native:
+        return state, ending(loop, state, view, "limit", native, verdict), verdict
+    if not decision:
+        # Asked each turn: it is not done, and may be hopeless.
+        if strategy.give_up_when is not None and strategy.give_up_when(view).met:
+            return state, ending(loop, state, view, THEN[strategy.then], "give_up_when", verdict), verdict
+        return state, Send(), verdict
+    if strategy.empty == "stop" and not calls and not turn.text.strip():
+        return state, ending(loop, state, view, "error", "stopped:empty", verdict), verdict
+    return nudge(loop, state, view, verdict)
+
+
+def decide_unknown(loop: Loop, state: State, view: View) -> Step:
+    """The same for a turn of an unknown stop reason: no claim beside calls, no empty turn."""
+    state = noted_report(loop, state, view)
+    state, verdict = ask(loop, state, view)
+    if verdict.met:
+        return done(loop, state, view, verdict)
+    native = limit_reached(loop, state, view.instruments) or ("user_gone" if state.leaving else "")
+    if native:
+        return state, ending(loop, state, view, "limit", native, verdict), verdict
+    return nudge(loop, state, view, verdict)
+
+
+def nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
+    """Send the model on, unless the run is given up or the nudges are spent."""
+    strategy, turn = loop.strategy, view.turn
+    if strategy.give_up_when is not None and strategy.give_up_when(view).met:
+        return state, ending(loop, state, view, THEN[strategy.then], "give_up_when", verdict), verdict
+    if strategy.loop_guard:
+        gaps = (verdict.gaps, "" if verdict.names else verdict.reason)
+        if state.guard == gaps:
+            kind: EndingKind = "done" if view.claim == "done" else "escalated"
+            return state, ending(loop, state, view, kind, "loop guard", verdict), verdict
+        state = replace(state, guard=gaps)
+    cap, budget = strategy.nudges, strategy.nudge_budget
+    if (cap is not None and state.nudges >= cap) or (budget is not None and state.nudged >= budget):
+        return state, ending(loop, state, view, THEN[strategy.then], "nudges", verdict), verdict
+    state = replace(
+        state,
+        nudges=0 if cap is None else state.nudges + 1,
+        nudged=0 if budget is None else state.nudged + 1,
+    )
+    if finish_call(turn, loop.offered) is not None:
+        return state, Reject(_rejection(loop, view, verdict)), verdict
+    return state, Send(_nudge_words(loop, view, verdict)), verdict
+
+
+def _nudge_words(loop: Loop, view: View, verdict: Verdict) -> str:
+    """A nudge: every item id that a gap names, else "Continue."."""
+    if not verdict.gaps or loop.strategy.nudge_says == "continue":
+        return "Continue."
+    return (
+        f"These items are still open: {view.named(verdict.gaps)}. Continue with them, or say what blocks you."
+    )
+
+
+def _rejection(loop: Loop, view: View, verdict: Verdict) -> str:
+    """The answer to a finish call that was not accepted: it names what is unaccounted for."""
+    if loop.strategy.nudge_says == "continue":
+        return "Not accepted."
+    if not verdict.gaps:
+        return f"Not accepted: {verdict.reason}."
+    return (
+        f"{verdict.gaps.bit_count()} items unaccounted for: {view.named(verdict.gaps)}. "
+        "Handle them or list them in items_skipped with a reason."
+    )
+
+
+def _first_is_text(turn: Turn) -> bool:
+    return bool(turn.content) and type(turn.content[0]) is Text
