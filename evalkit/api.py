@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.extras import missing
+from evalkit.media.medium import Medium
 from evalkit.reports.answer import Answer, answer
 from evalkit.runs.engine import default_workers
-from evalkit.runs.medium import Medium
 from evalkit.runs.plan import make_plan, sources_of
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store

@@ -23,7 +23,7 @@ from evalkit.scenarios.loader import load_file
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
 from evalkit.strategies.presets import PRESETS
-from evalkit.wire.answers import DIALECTS
+from evalkit.wire.dialects import DIALECTS
 from evalkit.wire.server import Server
 from tests.harnesses.episodes import LOOP, program
 from tests.harnesses.episodes import played as program_played

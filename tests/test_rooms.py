@@ -36,7 +36,7 @@ from evalkit.stats.summary import summarize
 from evalkit.strategies.conditions import Condition
 from evalkit.strategies.presets import PRESETS
 from evalkit.wire.answers import Outgoing
-from evalkit.wire.dialects import SPOKEN
+from evalkit.wire.codecs import CODECS
 from evalkit.worlds import make_world
 
 TEXT = """
@@ -101,7 +101,7 @@ def test_strategies_are_a_condition_and_a_policy_for_each_stop_reason() -> None:
 
 def test_wire_says_a_turn_in_each_providers_shape_and_reads_it_back() -> None:
     turn = make_turn((Text("Two of three are sent."),), "end_turn")
-    for spoken in SPOKEN.values():
+    for spoken in CODECS.values():
         assert spoken.decode(spoken.body(Outgoing(turn, "msg_1"))).turn.text == turn.text
 
 

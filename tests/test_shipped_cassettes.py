@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.media.players import player_of
+from evalkit.media.recordings import replay_medium
 from evalkit.models.cassettes import read_origin
-from evalkit.runs.medium import player_of, replay_medium
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode

@@ -65,7 +65,8 @@ def show(file: Path) -> None:
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path, file_okay=False))
 def check(folders: tuple[Path, ...]) -> None:
     """Whether the cassettes of FOLDERs (all, without one) load and replay what they say. Exit 1 if not."""
-    from evalkit.runs.medium import player_of, recorded_scenarios, replay_medium
+    from evalkit.media.players import player_of
+    from evalkit.media.recordings import recorded_scenarios, replay_medium
     from evalkit.scoring.arena import Arena
     from evalkit.strategies.registry import find_strategy
 

@@ -11,10 +11,10 @@ import click
 from evalkit.containment.workers import WorkerDied
 from evalkit.core.names import did_you_mean
 from evalkit.harnesses.manifest import ManifestError
+from evalkit.media.medium import MediumError
 from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.models.ledger import LedgerError
 from evalkit.runs.engine import EngineError
-from evalkit.runs.medium import MediumError
 from evalkit.runs.plan import PlanError
 from evalkit.runs.store import RunError
 from evalkit.scenarios.yaml_source import ScenarioError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from evalkit.cli.harnesses import pins, playing
+from evalkit.cli.harness_setup import playing
 from evalkit.scoring.harness_card import Card, measure
 
 
@@ -12,4 +12,4 @@ def card_of(name: str) -> Card:
     """Play the series with a harness, set up and heard, and read its card off it."""
     click.echo(f"{name}: playing the scenes of its card", err=True)
     with playing(name) as (harness, play):
-        return measure(harness, lambda scene: play(scene, 0), pins(harness))
+        return measure(harness, lambda scene: play(scene, 0))

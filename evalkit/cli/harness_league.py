@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 
 from evalkit.cli.harness_setup import set_up_all
-from evalkit.cli.harnesses import pins
 from evalkit.cli.kept_runs import kept_run
 from evalkit.core.toml import toml_of
 from evalkit.harnesses.find import BEHAVIOURS, SHIPPED, find_harness
@@ -21,7 +20,7 @@ from evalkit.reports.harnesses.league.figures import (
 )
 from evalkit.reports.harnesses.league.files import write_league
 from evalkit.scenarios.suites import load_suites
-from evalkit.wire.answers import TITLES
+from evalkit.wire.dialects import TITLES
 
 #: What the providers' documentation says of each behaviour.
 DOCUMENTED = SHIPPED / "documented.toml"
@@ -49,7 +48,7 @@ def make_league(names: tuple[str, ...], library: bool, workers: int | None, out:
             summary=harness.summary,
             api=TITLES[harness.dialect],
             streamed=harness.streamed,
-            versions=pins(harness),
+            versions=harness.pins,
             caps=harness.caps,
             folder=f"harnesses/{harness.folder.name}" if harness.folder.parent == SHIPPED else "",
         )

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.cli.harness_setup import playing
 from evalkit.harnesses.find import BEHAVIOURS, EVENTS, GUARANTEES, SCENES, find_harness, shipped
-from evalkit.harnesses.manifest import Harness
 from evalkit.harnesses.pinned_environment import SetupError, cache_folder, is_ready, needs_setup, set_up
 from evalkit.runs.engine import MOST_WORKERS
 
 if TYPE_CHECKING:
-    from evalkit.harnesses.episode_record import Kept
     from evalkit.scenarios.scenario import Scenario
     from evalkit.scoring.episode import Episode
 
@@ -36,14 +34,8 @@ def list_() -> None:
         ready = "ready  " if is_ready(harness) else "not yet"
         click.echo(f"{name:<{width}}  {ready}  {harness.declared or 'as heard':<10} {harness.summary}")
         if not harness.variant:
-            click.echo(f"{'':<{width}}           {', '.join(pins(harness)) or 'nothing to install'}")
+            click.echo(f"{'':<{width}}           {', '.join(harness.pins) or 'nothing to install'}")
     click.echo(f"environments: {cache_folder()}")
-
-
-def pins(harness: Harness) -> list[str]:
-    """What a harness's environment is pinned to."""
-    setup = harness.manifest.setup
-    return [*setup.python, *(f"{package}@{version}" for package, version in setup.node.items())]
 
 
 @command.command()
@@ -139,34 +131,6 @@ def run(name: str, scenario: str, seed: int) -> None:
         if len(found) != 1:
             raise UsageProblem(f"scenario {scenario!r} stands for {len(found)}: name one of them")
         click.echo(_episode(name, found[0], seed)[1], nl=False)
-
-
-@contextmanager
-def playing(name: str) -> Iterator[tuple[Harness, Callable[[Scenario, int], tuple[Episode, Kept]]]]:
-    """A harness, set up and heard, and what plays an episode of it."""
-    from evalkit.cli.harness_setup import set_up_all
-    from evalkit.scoring.arena import Arena
-    from evalkit.scoring.foreign_episode import (
-        contract_of,
-        hear,
-        run_foreign,
-        runner_of,
-        server_for_harnesses,
-    )
-
-    set_up_all((name,))
-    harness = hear(find_harness(name))
-    contract, runner = contract_of(harness), runner_of(harness)
-    try:
-        with server_for_harnesses() as server:
-            yield (
-                harness,
-                lambda scenario, seed: run_foreign(
-                    Arena(scenario, contract.offered), seed, contract, runner, server
-                ),
-            )
-    finally:
-        runner.close()
 
 
 def _episode(name: str, scenario: Scenario, seed: int) -> tuple[Episode, str]:

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from evalkit.cli.errors import UsageProblem
-from evalkit.runs.medium import check_medium
+from evalkit.media.medium import check_medium
 from evalkit.runs.plan import Plan
 from evalkit.runs.store import Store
 from evalkit.secrets.urls import clean_url

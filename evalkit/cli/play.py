@@ -120,7 +120,7 @@ class _Table:
         click.echo(
             f"You are the model. {game.strategy.name} decides when you are done: {_about(game.strategy)}"
         )
-        click.echo(f"The world has the items {', '.join(game.ground.task.vocabulary)}, all open.")
+        click.echo(f"The world has the items {', '.join(game.environment.task.vocabulary)}, all open.")
         self._show_keys()
         self._tell()
         for key in self._keys():
@@ -160,7 +160,7 @@ class _Table:
             return self.game.moves[int(key) - 1]
         if key in by_name:
             return by_name[key]
-        item = (self.game.position.open or tuple(self.game.ground.task.vocabulary))[0]
+        item = (self.game.position.open or tuple(self.game.environment.task.vocabulary))[0]
         names = KEYS[key][1] if key in KEYS else ()
         return next((found for name in names if (found := by_name.get(name.replace("ITEM", item)))), None)
 
@@ -217,7 +217,7 @@ class _Table:
 
     def _show_keys(self) -> None:
         by_name = {move.name for move in self.game.moves}
-        item = next(iter(self.game.ground.task.vocabulary))
+        item = next(iter(self.game.environment.task.vocabulary))
         there = {
             key: words
             for key, (words, names) in KEYS.items()

@@ -17,9 +17,11 @@ from evalkit.cli.progress import progress_of
 from evalkit.cli.run_folders import CHARTS_HELP, REPORTS, find_run, new_run, open_run
 from evalkit.core.tasks import Checks
 from evalkit.harnesses.find import find_harness
+from evalkit.media.medium import Medium, kept_medium
+from evalkit.media.recordings import note_recording, recorded_scenarios, replay_medium
 from evalkit.models.spending import LimitReached
-from evalkit.runs.engine import MOST_WORKERS, EngineError, default_workers, find_engine
-from evalkit.runs.medium import Medium, kept_medium, note_recording, recorded_scenarios, replay_medium
+from evalkit.runs.engine import MOST_WORKERS, EngineError, default_workers
+from evalkit.runs.engines import find_engine
 from evalkit.runs.plan import Plan, changes_since, is_worker, make_plan, plan_from, sources_of
 from evalkit.runs.reruns import WHICH, Which
 from evalkit.runs.reruns import again as plan_again
@@ -30,7 +32,7 @@ from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.noisy_verifiers import with_sweeps
 from evalkit.strategies.presets import DEFAULT
 from evalkit.strategies.registry import find_strategy, usable_names
-from evalkit.wire.answers import TITLES
+from evalkit.wire.dialects import TITLES
 
 
 @click.command()

@@ -16,7 +16,7 @@ from evalkit.scenarios.suites import load_suites
 
 if TYPE_CHECKING:
     from evalkit.stage.stage import Stage
-    from evalkit.wire.episode import Episode
+    from evalkit.wire.episode import WireEpisode
     from evalkit.wire.server import Server
 
 _CHANNELS = ("finish", "checklist", "keyword", "output")
@@ -54,7 +54,7 @@ def command(scenario: str, port: int, seed: int, offers: tuple[str, ...], harnes
     with one_line_errors():
         found = _one(load_suites((scenario,)), scenario)
     from evalkit.scoring.arena import Arena
-    from evalkit.wire.episode import Episode
+    from evalkit.wire.episode import WireEpisode
     from evalkit.wire.server import Server
 
     offered = Offered(
@@ -66,7 +66,7 @@ def command(scenario: str, port: int, seed: int, offers: tuple[str, ...], harnes
     arena = Arena(found, offered)
     stage = arena.stage(seed, cap=arena.cap(seed))
     own = [name for name, has in ((FINISH_TOOL, offered.finish), (CHECKLIST_TOOL, offered.checklist)) if has]
-    episode = Episode(stage, own_tools=tuple(own), blocking=True)
+    episode = WireEpisode(stage, own_tools=tuple(own), blocking=True)
     requests = iter(range(1, 1 << 60))
     server = Server(
         port=port,
@@ -114,7 +114,7 @@ async def _serve(server: Server, token: str, scenario: Scenario) -> None:
     await server.stop()
 
 
-def _tell(stage: Stage, episode: Episode) -> None:
+def _tell(stage: Stage, episode: WireEpisode) -> None:
     """How far the work came, and what the harness did on the way."""
     stage.settle()
     world = stage.world

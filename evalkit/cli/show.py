@@ -34,10 +34,10 @@ def command(run: str, episode: str | None) -> None:
     episode of its only contender, or lists the contenders.
     """
     from evalkit.harnesses.episode_record import Kept
+    from evalkit.media.players import replayer
     from evalkit.reports.foreign_transcript import episode_figures, kept_text
     from evalkit.reports.transcript import observe_worker, replay, transcript_text
     from evalkit.runs.foreign_records import read_trace
-    from evalkit.runs.medium import replayer
 
     with one_line_errors():
         store = open_run(run)

@@ -149,9 +149,9 @@ def _baseline(folder: Path) -> str:
     """What the strategies do on the suite today, for ``evalkit gate``."""
 
     from evalkit.containment.folders import held
+    from evalkit.media.medium import Medium
     from evalkit.reports.ci.baseline import baseline_of, baseline_text
-    from evalkit.runs.engine import find_engine
-    from evalkit.runs.medium import Medium
+    from evalkit.runs.engines import find_engine
     from evalkit.runs.plan import make_plan
     from evalkit.runs.run import run_plan
     from evalkit.runs.store import Store

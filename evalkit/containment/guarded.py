@@ -18,8 +18,8 @@ from weakref import WeakSet
 import msgspec
 
 from evalkit.containment.environment import hide_environment
-from evalkit.containment.machine import Way, this_machine
 from evalkit.containment.strays import end_strays
+from evalkit.containment.ways import Machine
 
 #: Imported, not run as a script: so it is compiled once.
 _GUARD = (
@@ -72,8 +72,9 @@ class Guarded:
     """A program that was started. OSError where it cannot be, with the system's reason.
 
     ``mark`` is a line of its environment that no other program has: where its guard itself is killed, what
-    carries it is ended all the same. ``watched`` are the folders whose size is limited. ``network`` and
-    ``roots`` leave it without one, and without all other files, where the machine can.
+    carries it is ended all the same. ``machine`` says how it can be held here. ``watched`` are the folders
+    whose size is limited. ``network`` and ``roots`` leave it without one, and without all other files,
+    where the machine can.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class Guarded:
         network: bool = True,
         roots: Roots | None = None,
         mark: str = "",
-        way: Way | None = None,
+        machine: Machine,
         stdin: int | IO[Any] = subprocess.DEVNULL,
         stdout: int | IO[Any],
         stderr: int | IO[Any],
@@ -95,15 +96,14 @@ class Guarded:
         if _closing.is_set():
             raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
         hide_environment()
-        machine = None if way is not None else this_machine()
         heard, told = os.pipe()
-        if machine is not None and not machine.files:
+        if not machine.files:
             roots = None
         named = {
             "parent": os.getpid(),
             "status": told,
-            "way": way or (machine.way if machine is not None else "group"),
-            "network": int(network or (machine is not None and not machine.network)),
+            "way": machine.way,
+            "network": int(network or not machine.network),
             **msgspec.structs.asdict(limits or DEFAULT),
         }
         self._mark = mark

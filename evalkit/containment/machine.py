@@ -7,18 +7,11 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from subprocess import DEVNULL
-from typing import Literal
-
-import msgspec
 
 from evalkit.containment.folders import held
+from evalkit.containment.guarded import Guarded, Roots
+from evalkit.containment.ways import WAY, WAYS, Machine, Way
 
-#: ``namespace``: a PID namespace; ``subreaper``: what loses its parent is found by its guard; ``group``: what
-#: stays in its process group.
-Way = Literal["namespace", "subreaper", "group"]
-#: Names the way to take where the machine's best one is not wanted.
-WAY = "EVALKIT_CONTAINMENT"
-WAYS: tuple[Way, ...] = ("namespace", "subreaper", "group")
 #: Where programs and their libraries are, and the little of the system's settings that they read.
 SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/dev"),
@@ -27,20 +20,6 @@ SYSTEM = (
     *(f"/etc/{name}" for name in ("protocols", "services", "mime.types", "os-release", "terminfo")),
 )
 _CGROUPS = (Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup"))
-
-
-class Machine(msgspec.Struct, frozen=True):
-    """How programs are held here. ``why`` says what stands in the way of a namespace.
-
-    ``network`` and ``files``: whether a program can be left without any, and without all files but those that
-    are named. ``tasks``: whether a control group counts its processes; without it the guard does.
-    """
-
-    way: Way
-    network: bool = False
-    files: bool = False
-    tasks: bool = False
-    why: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -86,15 +65,13 @@ def _tried(*, network: bool, files: bool) -> str:
 
 def _ended_with(command: list[str], way: Way, *, network: bool = True, files: bool = False) -> int | None:
     """How a program ends that is held in a way, or None; OSError where it cannot be started."""
-    from evalkit.containment.guarded import Guarded, Roots
-
     with held("try") as folder:
         own = str(folder.folder)
         guarded = Guarded(
             command,
             {"PATH": os.defpath},
             own,
-            way=way,
+            machine=Machine(way, network=True, files=True),
             network=network,
             roots=Roots(SYSTEM, (own,)) if files else None,
             stdout=DEVNULL,

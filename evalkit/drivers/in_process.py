@@ -81,7 +81,7 @@ class Partner(Protocol):
         """Run a call of the last turn on the world; ``key`` takes the place of the model's."""
 
 
-class Place(Protocol):
+class Meter(Protocol):
     """Where the reference loop measures: the world, and what the run has used."""
 
     @property
@@ -106,12 +106,12 @@ class LoopMind:
     """The reference loop: a strategy, its state, and the instruments it measures with."""
 
     def __init__(
-        self, strategy: Strategy, task: Task, place: Place, instruments: Instruments | None = None
+        self, strategy: Strategy, task: Task, meter: Meter, instruments: Instruments | None = None
     ) -> None:
         self.loop = bound(strategy, task)
         self.keyed = self.loop.keyed
         self.state: State = start(strategy, task)
-        self.instruments = instruments or StageInstruments(place)
+        self.instruments = instruments or StageInstruments(meter)
 
     def turn(self, turn: Turn) -> tuple[Action, Verdict | None]:
         try:
@@ -145,29 +145,29 @@ class LoopMind:
 class StageInstruments:
     """What the reference loop can measure where it runs."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
 
     @property
     def tokens(self) -> int:
-        return self._place.tokens
+        return self._meter.tokens
 
     @property
     def usd(self) -> float:
-        return cost(self._place.input_tokens, self._place.output_tokens)
+        return cost(self._meter.input_tokens, self._meter.output_tokens)
 
     @property
     def last_turn(self) -> Turn | None:
-        return self._place.previous.turn
+        return self._meter.previous.turn
 
     def checks(self) -> Verdict:
-        return self._place.world.check(self._place.task.checks)
+        return self._meter.world.check(self._meter.task.checks)
 
     def artifact(self) -> bool:
-        return self._place.world.artifact()
+        return self._meter.world.artifact()
 
     def replays(self, item: str) -> bool:
-        return self._place.world.reads_done(item)
+        return self._meter.world.reads_done(item)
 
 
 def drive(

@@ -19,12 +19,12 @@ from evalkit.core.prices import cost
 from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Task
 from evalkit.core.turns import Call, Turn, make_turn
-from evalkit.drivers.in_process import LoopMind, Place, StageInstruments, Watcher, drive
+from evalkit.drivers.in_process import LoopMind, Meter, StageInstruments, Watcher, drive
 from evalkit.models.clients import Opening, SdkModel, connect
 from evalkit.stage.stage import Stage
 from evalkit.strategies.strategy import Strategy
-from evalkit.wire.answers import Dialect
-from evalkit.wire.episode import Episode
+from evalkit.wire.dialects import Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from evalkit.wire.tools import OWN
 
@@ -50,7 +50,7 @@ class Remote:
     and for telling that the history of the next request is shortened.
     """
 
-    def __init__(self, stage: Stage, model: SdkModel, tools_url: str, episode: Episode) -> None:
+    def __init__(self, stage: Stage, model: SdkModel, tools_url: str, episode: WireEpisode) -> None:
         self.task: Task = stage.task
         self.previous = Delivered()
         self.ran: dict[str, Result] = {}
@@ -160,8 +160,8 @@ class Used(Protocol):
 class RemoteInstruments(StageInstruments):
     """What the loop measures over the wire: usage and last turn by the answers, checks on the world."""
 
-    def __init__(self, remote: Used, place: Place) -> None:
-        super().__init__(place)
+    def __init__(self, remote: Used, meter: Meter) -> None:
+        super().__init__(meter)
         self._remote = remote
 
     @property
@@ -193,7 +193,7 @@ class Line(msgspec.Struct, frozen=True):
 
     def run(self, strategy: Strategy, stage: Stage, watch: Watcher | None = None) -> Ending:
         """Run the reference loop with a strategy over this line. It raises what :func:`drive` raises."""
-        episode = Episode(stage)
+        episode = WireEpisode(stage)
         token = self.server.add(episode)
         url = self.server.url(token)
         model = connect(

@@ -12,7 +12,7 @@ import msgspec
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
 from evalkit.core.toml import toml_of
 from evalkit.stage.compactor import Means, means
-from evalkit.wire.answers import Dialect
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.side_requests import Side
 
 FILE = "harness.toml"
@@ -207,6 +207,12 @@ class Harness(msgspec.Struct, frozen=True):
     def summary(self) -> str:
         """What it is, in a line."""
         return self._own.summary
+
+    @property
+    def pins(self) -> list[str]:
+        """The packages that its environment is pinned to, each with its version."""
+        setup = self.manifest.setup
+        return [*setup.python, *(f"{package}@{version}" for package, version in setup.node.items())]
 
     @property
     def caps(self) -> str:

@@ -14,6 +14,7 @@ from typing import IO
 
 from evalkit.containment.folders import MARK
 from evalkit.containment.guarded import Guarded, told_exit
+from evalkit.containment.machine import this_machine
 
 #: How much output is kept, half of it from the end; how much a harness may print before it is ended.
 KEPT = 64 * 1024
@@ -100,6 +101,7 @@ class Group:
             folder,
             watched=(watched,),
             mark=f"{MARK}={env[MARK]}",
+            machine=this_machine(),
             stdin=pipe if piped else subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe if piped else subprocess.STDOUT,

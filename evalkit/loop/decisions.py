@@ -7,6 +7,7 @@ from evalkit.core.decisions import EndingKind, Reject, Send, Verdict
 from evalkit.core.turns import Text, Turn
 from evalkit.loop.endings import THEN, ask, done, end, ending, limit_reached, noted_report
 from evalkit.loop.state import Loop, State, Step, replace
+from evalkit.strategies import wording
 from evalkit.strategies.view import View
 
 
@@ -78,22 +79,17 @@ def nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
 def _nudge_words(loop: Loop, view: View, verdict: Verdict) -> str:
     """A nudge: every item id that a gap names, else "Continue."."""
     if not verdict.gaps or loop.strategy.nudge_says == "continue":
-        return "Continue."
-    return (
-        f"These items are still open: {view.named(verdict.gaps)}. Continue with them, or say what blocks you."
-    )
+        return wording.CONTINUE
+    return wording.still_open(view.named(verdict.gaps))
 
 
 def _rejection(loop: Loop, view: View, verdict: Verdict) -> str:
     """The answer to a finish call that was not accepted: it names what is unaccounted for."""
     if loop.strategy.nudge_says == "continue":
-        return "Not accepted."
+        return wording.NOT_ACCEPTED
     if not verdict.gaps:
-        return f"Not accepted: {verdict.reason}."
-    return (
-        f"{verdict.gaps.bit_count()} items unaccounted for: {view.named(verdict.gaps)}. "
-        "Handle them or list them in items_skipped with a reason."
-    )
+        return wording.not_accepted(verdict.reason)
+    return wording.unaccounted(verdict.gaps.bit_count(), view.named(verdict.gaps))
 
 
 def _first_is_text(turn: Turn) -> bool:

@@ -15,6 +15,7 @@ from evalkit.loop.endings import THEN, end, limit_reached, run_out
 from evalkit.loop.state import Loop, State, Step, memory_after_compaction, replace, view_of
 from evalkit.strategies.strategy import FAULTS_IN_A_ROW, REFUSALS_IN_A_ROW
 from evalkit.strategies.view import Instruments, View
+from evalkit.strategies.wording import CONTINUE
 
 
 def on_fault(loop: Loop, state: State, failed: Turn, instruments: Instruments) -> Step:
@@ -62,7 +63,7 @@ def _on_cut_off(loop: Loop, state: State, view: View) -> Step:
         return state, Reissue("limit"), None
     if policy == "fail_calls" and turn.calls:
         return state, Send(), None
-    return state, Send("Continue."), None
+    return state, Send(CONTINUE), None
 
 
 def _on_overflow(loop: Loop, state: State, view: View) -> Step:

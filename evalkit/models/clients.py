@@ -21,10 +21,11 @@ import msgspec
 from evalkit.core.requests import FULL_WINDOW, Request, Result
 from evalkit.core.turns import Turn
 from evalkit.models.portal import Portal
-from evalkit.wire.answers import Answer, Dialect, failed
+from evalkit.wire.answers import Answer, failed
 from evalkit.wire.anthropic_messages import answers as messages
 from evalkit.wire.anthropic_messages import requests as messages_requests
-from evalkit.wire.dialects import SPOKEN, decode_stream
+from evalkit.wire.codecs import CODECS, decode_stream
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.openai_chat import answers as chat
 from evalkit.wire.openai_chat import requests as chat_requests
 from evalkit.wire.openai_responses import answers as responses
@@ -156,7 +157,7 @@ class SdkModel(ABC):
         answer = self._create(request, stream=False)
         if self.portal is not None:
             answer = self.portal.wait(answer)
-        return SPOKEN[self.dialect].decode(_plain(answer))
+        return CODECS[self.dialect].decode(_plain(answer))
 
     def _stream(self, request: Request) -> Answer:
         made = self._create(request, stream=True)

@@ -9,11 +9,11 @@ import msgspec
 
 from evalkit.core.tasks import CHECKLIST_TOOL
 from evalkit.harnesses.episode_record import Exchange
+from evalkit.media.players import replayer
 from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.reports.formatting import p_value
 from evalkit.reports.transcript import Step, observe_worker, replay
 from evalkit.runs.foreign_records import read_trace
-from evalkit.runs.medium import replayer
 from evalkit.runs.plan import Plan, PlanError, fingerprint, plan_from
 from evalkit.runs.store import Store
 from evalkit.stats.run_comparison import Difference, Flip, Match, Versus

@@ -13,8 +13,8 @@ from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.harnesses.episode_record import Exchange, Observed, shown_block
+from evalkit.media.players import Recorded
 from evalkit.reports.foreign_transcript import episode_figures, short, turned
-from evalkit.runs.medium import Recorded
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode

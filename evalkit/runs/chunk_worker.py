@@ -7,31 +7,34 @@ from functools import lru_cache
 from typing import Any
 
 from evalkit.core.tasks import Offered
+from evalkit.media.players import player_of
 from evalkit.models.spending import LimitReached
 from evalkit.runs.chunks import Chunk, Rows
-from evalkit.runs.medium import Play, player_of
 from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import row_of, void_row
 from evalkit.scoring.arena import Arena
-from evalkit.scoring.episode import run_episode
 from evalkit.scoring.worker_episode import run_worker_episode
 
-_plan: Plan | None = None
-_play: Play = run_episode
+
+class _Prepared:
+    """What this process keeps of a plan between its chunks."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.play = player_of(plan.recipe.medium)
+        self.arena = lru_cache(maxsize=64)(self._arena)
+
+    def _arena(self, scenario: int, offered: Offered) -> Arena:
+        return Arena(self.plan.scenarios[scenario], offered)
+
+
+_prepared: _Prepared | None = None
 
 
 def prepare(plan: Plan) -> None:
     """Give this process the plan whose chunks it will run."""
-    global _plan, _play
-    _plan = plan
-    _play = player_of(plan.recipe.medium)
-    _arena.cache_clear()
-
-
-@lru_cache(maxsize=64)
-def _arena(scenario: int, offered: Offered) -> Arena:
-    assert _plan is not None
-    return Arena(_plan.scenarios[scenario], offered)
+    global _prepared
+    _prepared = _Prepared(plan)
 
 
 def measured(chunk: Chunk) -> tuple[Rows, float]:
@@ -42,19 +45,20 @@ def measured(chunk: Chunk) -> tuple[Rows, float]:
 
 def run_chunk(chunk: Chunk) -> Rows:
     """The rows of a chunk. Where evalkit itself fails, the cell is void and the others go on."""
-    return [row for span in chunk for row in _run_span(span)]
+    assert _prepared is not None
+    return [row for span in chunk for row in _run_span(_prepared, span)]
 
 
-def _run_span(span: Span) -> list[tuple[Any, ...]]:
-    assert _plan is not None
-    strategy = _plan.strategies[span.contender]
-    play = run_worker_episode if _plan.recipe.contenders[span.contender].durable else _play
+def _run_span(prepared: _Prepared, span: Span) -> list[tuple[Any, ...]]:
+    plan = prepared.plan
+    strategy = plan.strategies[span.contender]
+    play = run_worker_episode if plan.recipe.contenders[span.contender].durable else prepared.play
     rows = []
     for offset in range(span.seeds):
         cell, seed = span.cell + offset, span.first_seed + offset
         place = (cell, span.scenario, span.contender, seed)
         try:
-            episode = play(_arena(span.scenario, strategy.offers), strategy, seed)
+            episode = play(prepared.arena(span.scenario, strategy.offers), strategy, seed)
         except LimitReached:
             raise
         except Exception as error:

@@ -12,13 +12,14 @@ import msgspec
 from evalkit import __version__
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, Heard, ManifestError
-from evalkit.runs.medium import Medium, MediumError, check_medium, unplayable
+from evalkit.media.medium import Medium, MediumError, check_medium, unplayable
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.redacted_source import kept_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.secrets.cleaning import clean_text
 from evalkit.secrets.rules import REDACTED
 from evalkit.strategies.conditions import silence
+from evalkit.strategies.noisy_verifiers import Assumed, assumed
 from evalkit.strategies.registry import StrategyError, find_strategy
 from evalkit.strategies.strategy import Strategy
 
@@ -77,7 +78,8 @@ class Recipe(msgspec.Struct, frozen=True):
     ``sources`` are the YAML texts by place. ``strategies`` are fingerprints by name, so that a changed one
     is noticed. ``heard`` is what harnesses speak whose manifests do not say so, ``folders`` are those of
     harnesses that go by their manifest's name; ``fresh`` gives each of their episodes a process of its own.
-    ``home`` is the folder from which relative paths go.
+    ``home`` is the folder from which relative paths go. ``verifiers`` are the assumed error rates of the
+    strategies that ask one.
     """
 
     evalkit: str
@@ -93,6 +95,7 @@ class Recipe(msgspec.Struct, frozen=True):
     fresh: bool = False
     home: str = ""
     folders: dict[str, str] = {}
+    verifiers: dict[str, tuple[Assumed, ...]] = {}
 
     def place_of(self, harness: str) -> str:
         """What finds a harness of the plan by its name."""
@@ -102,7 +105,7 @@ class Recipe(msgspec.Struct, frozen=True):
     def id(self) -> str:
         """The run's name: a digest of all that decides its results."""
         parts = msgspec.structs.asdict(msgspec.structs.replace(self, sources={}, baseline=""))
-        del parts["home"], parts["folders"]
+        del parts["home"], parts["folders"], parts["verifiers"]
         return hashlib.blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=6).hexdigest()
 
 
@@ -187,9 +190,11 @@ def make_plan(
     if twice:
         raise PlanError(f"strategy {twice[0]!r} is named twice")
     prints: dict[str, str] = {}
+    verifiers: dict[str, tuple[Assumed, ...]] = {}
     for name in strategies:
         try:
-            prints[name] = fingerprint(find_strategy(name))
+            strategy = find_strategy(name)
+            prints[name], verifiers[name] = fingerprint(strategy), assumed(strategy)
         except StrategyError as error:
             raise PlanError(str(error)) from None
     if baseline is not None and baseline not in named:
@@ -238,6 +243,7 @@ def make_plan(
         ),
         sources={place: kept_text(place, text) for place, text in sources.items()},
         strategies=prints,
+        verifiers={name: found for name, found in verifiers.items() if found},
         baseline=baseline or ("silence" if "silence" in strategies else named[0]),
         not_expressible=skipped,
         medium=medium,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from evalkit.runs.chunks import Rows, Work
 from evalkit.runs.cluster import Cluster
-from evalkit.runs.engine import Engine, find_engine
+from evalkit.runs.engine import Engine
+from evalkit.runs.engines import find_engine
 from evalkit.runs.plan import Plan, Span
 from evalkit.runs.store import Ranges, Store
 

@@ -27,10 +27,10 @@ __all__ = [
     "Judge",
     "Observed",
     "Runner",
-    "ending_of",
     "ideal_episode",
     "in_process",
     "run_episode",
+    "run_to_ending",
     "score",
 ]
 
@@ -56,11 +56,11 @@ def run_episode(
     stage.limits = limits_of(strategy, stage.task.limits)
     if on_stage is not None:
         on_stage(stage)
-    ending, note = ending_of(lambda: (run or in_process)(strategy, stage, watch))
+    ending, note = run_to_ending(lambda: (run or in_process)(strategy, stage, watch))
     return score(arena, stage, ending, seed, note)
 
 
-def ending_of(run: Callable[[], Ending]) -> tuple[Ending, str]:
+def run_to_ending(run: Callable[[], Ending]) -> tuple[Ending, str]:
     """How a run ends, evalkit's cap and what a user's code raises included; and a note on the latter."""
     try:
         return run(), ""

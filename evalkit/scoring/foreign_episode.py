@@ -32,8 +32,8 @@ from evalkit.scoring.reasons import first_harm
 from evalkit.stage.approver import Approver
 from evalkit.stage.compactor import Compactor, compactions
 from evalkit.stage.stage import NeverEnds, ToolFailed
-from evalkit.wire.answers import Dialect
-from evalkit.wire.episode import Episode as WireEpisode
+from evalkit.wire.dialects import Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.expressible import has_background, not_expressible
 from evalkit.wire.observations import Seen
 from evalkit.wire.server import Server

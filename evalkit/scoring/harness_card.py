@@ -5,7 +5,7 @@ Nothing of it is declared. Each line names the scenes that it was seen in; what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -19,7 +19,7 @@ from evalkit.scenarios.moves import CallMove, RepeatMove, RepeatSpec
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.episode import Episode
 from evalkit.scoring.foreign_episode import ruled_out, why_not_expressible
-from evalkit.wire.answers import TITLES
+from evalkit.wire.dialects import TITLES
 
 #: The scene in which the model is done in the last turn that the harness's own cap allows.
 AT_OWN_CAP = "done-at-its-own-cap"
@@ -152,7 +152,7 @@ class Card(msgspec.Struct, frozen=True):
 Play = Callable[[Scenario], tuple[Episode, Kept]]
 
 
-def measure(harness: Harness, play: Play, pins: Iterable[str] = ()) -> Card:
+def measure(harness: Harness, play: Play) -> Card:
     """Play the series with a harness that was heard, and read its card off what was seen.
 
     ``play`` plays one scenario with it. What evalkit itself fails at is raised.
@@ -169,7 +169,7 @@ def measure(harness: Harness, play: Play, pins: Iterable[str] = ()) -> Card:
     return Card(
         harness.name,
         harness.summary,
-        tuple(pins),
+        tuple(harness.pins),
         TITLES[harness.dialect],
         harness.streamed,
         __version__,

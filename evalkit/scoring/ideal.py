@@ -25,14 +25,14 @@ from evalkit.core.prices import cost
 from evalkit.core.requests import FALLBACK_MODEL, Result, cannot_pass, says_window_full
 from evalkit.core.tasks import Limits, Offered
 from evalkit.core.turns import Call, Turn, make_turn, parse_arguments
-from evalkit.drivers.in_process import Place
+from evalkit.drivers.in_process import Meter
 from evalkit.strategies.folds import Ran
 
 #: Stands for the last answer where that was a fault: the driver goes on from it, not from the turn before.
 FAILED = make_turn((), "failed")
 
 
-class Setting(Place, Protocol):
+class Setting(Meter, Protocol):
     """Where the ideal driver works: a scripted stage, or a live run that is probed."""
 
     ran: dict[str, Result]

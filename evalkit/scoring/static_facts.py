@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Tool, occurs_whole
 from evalkit.scenarios.moves import CallMove, FinishMove, RawMove, SayMove
 from evalkit.scenarios.scenario import Scenario, walk
-from evalkit.strategies.presets import OWN_WORDS
+from evalkit.strategies.wording import OWN_WORDS
 from evalkit.worlds import world_class
 
 _OWN: dict[str, tuple[str, ...]] = {

@@ -20,7 +20,7 @@ from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.search.proofs.alphabet import Move, scripted, witness
 from evalkit.search.proofs.counterexample import Confirmer
-from evalkit.search.proofs.environment import Ground, Setting, read_document
+from evalkit.search.proofs.environment import Environment, Setting, read_document
 from evalkit.search.proofs.explore import Sweep
 from evalkit.search.proofs.monitor import Watch
 from evalkit.search.proofs.prove import DEPTH, error_seeds
@@ -78,7 +78,7 @@ class Game:
     ) -> None:
         self.strategy = strategy
         self.setting = setting or Setting()
-        self.ground = Ground(strategy, self.setting)
+        self.environment = Environment(strategy, self.setting)
         self.chosen: list[Move] = []
         self._attach = attach
         self._watch = watch
@@ -89,7 +89,7 @@ class Game:
     @property
     def moves(self) -> tuple[Move, ...]:
         """All that the model may do."""
-        return self.ground.moves
+        return self.environment.moves
 
     def play(self, move: Move) -> Position:
         """Make a move; the new position. ValueError where the run has ended."""
@@ -114,7 +114,7 @@ class Game:
 
     def document(self, name: str, *, waiting: bool = False) -> dict[str, Any]:
         """The scenario of the moves so far; then the model does the work, so that it could be finished."""
-        names = tuple(self.ground.task.vocabulary)
+        names = tuple(self.environment.task.vocabulary)
         moves: list[dict[str, Any]] = scripted(self.chosen, names, self.setting.gated)
         if waiting:
             moves.append({"say": _WAITING})
@@ -150,7 +150,7 @@ class Game:
             self._state = minds[0].state
             truth = arena.truth(stages[0], 0)
         world = stages[0].world
-        self._world = self.ground.packed(world)
+        self._world = self.environment.packed(world)
         left = stages[0].task.names(world.all & ~world.settled())
         return Position(world.settled().bit_count(), left, truth, episode)
 
@@ -185,11 +185,11 @@ class _From(Sweep):
     """An exploration from a position instead of from the start; ways are confirmed from the start."""
 
     def __init__(self, game: Game, state: State, world: int, found: Property, keep: frozenset[str]) -> None:
-        ground, strategy = game.ground, game.strategy
-        limit = Loop(strategy, ground.task).limits.turns
-        seeds = error_seeds(strategy, ground.task, limit) if strategy.random else (0,)
-        prefix = tuple(ground.moves.index(move) for move in game.chosen)
-        self.confirmer = Confirmer(ground)
+        environment, strategy = game.environment, game.strategy
+        limit = Loop(strategy, environment.task).limits.turns
+        seeds = error_seeds(strategy, environment.task, limit) if strategy.random else (0,)
+        prefix = tuple(environment.moves.index(move) for move in game.chosen)
+        self.confirmer = Confirmer(environment)
         self._at = state, world, any(move.blocks for move in game.chosen)
 
         def confirm(way: tuple[int, ...], fires: str, found: Property) -> int | None:
@@ -197,8 +197,8 @@ class _From(Sweep):
             return None if turns is None else turns - len(prefix)
 
         super().__init__(
-            ground,
-            Stepper(ground, keep=keep, seeds=seeds),
+            environment,
+            Stepper(environment, keep=keep, seeds=seeds),
             Watch(),
             (found,),
             confirm=confirm,

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import DEFAULT_OUTPUT, KEYWORD, Offered, occurs_whole
 from evalkit.scenarios.output_schema import matches, schema_problem
+from evalkit.strategies import wording
 from evalkit.strategies.folds import (
     FAILED,
     FAILURES,
@@ -211,12 +212,12 @@ class finish(Condition):
     def __call__(self, view: View) -> Verdict:
         told = view.finish
         if told is None:
-            return Verdict(False, "no finish call")
+            return Verdict(False, wording.NO_FINISH)
         if not self.validate:
             return Verdict(True, "finish called")
         known = view.items("known")
         if not known:
-            return Verdict(False, "no items known: list them before finishing")
+            return Verdict(False, wording.NOTHING_LISTED)
         accounted = view.task.items_of(told.completed)
         if told.reason:
             accounted |= view.task.items_of(told.skipped)

@@ -11,7 +11,16 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from evalkit.strategies.conditions import Condition, Not, _Composed, evidence_over_time, verifier
+import msgspec
+
+from evalkit.strategies.conditions import (
+    Condition,
+    Not,
+    _Composed,
+    evidence_over_time,
+    parts_of,
+    verifier,
+)
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 
@@ -54,6 +63,24 @@ def with_sweeps(strategies: dict[str, Strategy]) -> tuple[str, ...]:
         name
         for base, strategy in strategies.items()
         for name in (base, *(swept_names(base) if has_verifier(strategy.done_when) else ()))
+    )
+
+
+class Assumed(msgspec.Struct, frozen=True):
+    """What is assumed of one verifier: what it sees, how often it errs, whether that is drawn once."""
+
+    sees: str
+    misses: float
+    fooled: float
+    errors: str
+
+
+def assumed(strategy: Strategy) -> tuple[Assumed, ...]:
+    """What is assumed of each verifier that a strategy asks."""
+    return tuple(
+        Assumed(part.sees, part.misses, part.fooled, part.errors)
+        for part in parts_of(strategy.done_when)
+        if isinstance(part, verifier)
     )
 
 

@@ -203,15 +203,6 @@ PRESETS: dict[str, Preset] = dict(
 #: The presets that run unless others are asked for: one for each idea, from none to all of them together.
 DEFAULT = ("silence", "finish_tool", "checklist", "acceptance", "certificate", "gate")
 
-#: The words that presets say to a model of themselves; item ids must not occur in them.
-OWN_WORDS = (
-    "Continue.",
-    "These items are still open: . Continue with them, or say what blocks you.",
-    "items unaccounted for: . Handle them or list them in items_skipped with a reason.",
-    "no finish call; list them before finishing; checks fail",
-    "TERMINATE",
-)
-
 
 def all_offered() -> tuple[Offered, ...]:
     """The different channel sets that the presets offer."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.presets import all_offered
-from evalkit.wire.answers import DIALECTS
-from evalkit.wire.dialects import SPOKEN
+from evalkit.wire.codecs import CODECS
+from evalkit.wire.dialects import DIALECTS
 from evalkit.wire.expressible import Row, table
 from evalkit.wire.rules import NEUTRAL_SOURCES, OTHER_RULES
 
@@ -19,7 +19,7 @@ def rules_text() -> str:
     lines += [f"| {api} | {name} | {' | '.join(known)} |" for (api, name), known in OTHER_RULES.items()]
     for dialect in DIALECTS:
         lines += [
-            f"| {dialect} | {rule.name} | {rule.evidence} | {rule.source} |" for rule in SPOKEN[dialect].rules
+            f"| {dialect} | {rule.name} | {rule.evidence} | {rule.source} |" for rule in CODECS[dialect].rules
         ]
     return "\n".join(lines)
 

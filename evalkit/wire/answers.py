@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from evalkit.core.requests import FIRST_MODEL
 from evalkit.core.turns import Block, Call, ServerCall, Turn, make_turn
-
-Dialect: TypeAlias = Literal["anthropic", "responses", "chat"]
-#: The dialects by the names of the APIs.
-TITLES: dict[Dialect, str] = {
-    "anthropic": "Anthropic Messages",
-    "responses": "OpenAI Responses",
-    "chat": "Chat Completions",
-}
-DIALECTS: tuple[Dialect, ...] = ("anthropic", "responses", "chat")
 
 #: The time stamp in every answer: answers are canonical, so that equal episodes are equal on the wire.
 CREATED = 1_767_225_600

@@ -6,8 +6,8 @@ import msgspec
 
 from evalkit.core.turns import Turn
 from evalkit.wire.answers import Outgoing
+from evalkit.wire.codecs import CODECS
 from evalkit.wire.conversation import Joined
-from evalkit.wire.dialects import SPOKEN
 from evalkit.wire.openai_responses.answers import response
 from evalkit.wire.openai_responses.events import pending_events
 from evalkit.wire.replies import Reply, error_body, json_reply, stream_reply
@@ -33,7 +33,7 @@ def retrieved(out: Outgoing, turn: int, *, stream: bool, after: int) -> Reply:
     """A response that was delivered before, whole or from an event on."""
     if not stream:
         return json_reply(response(out), said="retrieved", turn=turn)
-    events = SPOKEN["responses"].events(out)[after + 1 :]
+    events = CODECS["responses"].events(out)[after + 1 :]
     return stream_reply("responses", events, said=f"streamed again from event {after + 1}", turn=turn)
 
 

@@ -16,8 +16,9 @@ from evalkit.core.channels import is_own
 from evalkit.core.events import Crashed
 from evalkit.core.requests import Request, Result
 from evalkit.core.turns import Call, Claim, Finish, ServerCall, Text, Turn, make_turn
-from evalkit.wire.answers import Dialect, Outgoing, with_ids
+from evalkit.wire.answers import Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
+from evalkit.wire.codecs import CODECS
 from evalkit.wire.conversation import (
     Held,
     Joined,
@@ -28,7 +29,7 @@ from evalkit.wire.conversation import (
     prompt_of,
     settings_of,
 )
-from evalkit.wire.dialects import SPOKEN
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.expressible import is_fault, unsayable
 from evalkit.wire.faults import fault_reply
 from evalkit.wire.incoming import BadRequest, Incoming, user_texts
@@ -56,7 +57,7 @@ _ON_ITS_WAY_MS = 20
 _unsayable = lru_cache(maxsize=4096)(unsayable)
 
 
-class Episode:
+class WireEpisode:
     """What the server keeps of one episode. ``failure`` is what ended it on this side.
 
     ``sides`` are a harness's own side requests, ``names`` its names of the tools, ``own_tools`` the tools of
@@ -139,7 +140,7 @@ class Episode:
 
     def _answer(self, dialect: Dialect, raw: bytes, *, retried: bool, beside: bool) -> Reply:
         body = parse_body(raw)
-        incoming = SPOKEN[dialect].read(body)
+        incoming = CODECS[dialect].read(body)
         if asks_for_summary(incoming, self.sides):
             return self._sum_up(dialect, body, incoming)
         kind = side_request(incoming, self.sides, has_tools=self._has_tools)
@@ -172,7 +173,7 @@ class Episode:
                 for rule in faults:
                     self.script.trace.broke(rule, place_of(rule, joined, last)[1])
             raise say_neutral(dialect, faults[0], joined, last)
-        ruling = judge(SPOKEN[dialect].rules, body, incoming, last)
+        ruling = judge(CODECS[dialect].rules, body, incoming, last)
         self.seen.warnings.update(ruling.warnings)
         if ruling.refused is not None:
             raise ruling.refused
@@ -264,7 +265,7 @@ class Episode:
         if not self.script.played_out:
             self.seen.unreachable.update(_unreachable(turn, incoming))
         self.turns += 1
-        wire, ids = with_ids(self.names.renamed(turn), SPOKEN[dialect].call, self.turns)
+        wire, ids = with_ids(self.names.renamed(turn), CODECS[dialect].call, self.turns)
         self._spoken.delivered(wire)
         memory.turns.append(Held(joined.point, Sent(turn, wire, out.id, ids), joined.parent))
         memory.fault, memory.delivered, memory.summed, memory.died = False, False, False, False
@@ -280,7 +281,7 @@ class Episode:
         begun = self.script.begun
         if begun is None:
             return None
-        broken = with_ids(self.names.renamed(begun), f"{SPOKEN[dialect].call}broken_", self.turns + 1)[0]
+        broken = with_ids(self.names.renamed(begun), f"{CODECS[dialect].call}broken_", self.turns + 1)[0]
         self._spoken.delivered(broken)
         return broken
 
@@ -288,13 +289,13 @@ class Episode:
         self, dialect: Dialect, body: dict[str, Any], incoming: Incoming, out: Outgoing, said: str
     ) -> Reply:
         if not incoming.stream:
-            return json_reply(SPOKEN[dialect].body(out), said=said, turn=self.turns)
+            return json_reply(CODECS[dialect].body(out), said=said, turn=self.turns)
         if dialect == "chat":
             options = body.get("stream_options")
             usage = isinstance(options, dict) and options.get("include_usage") is True
             events = chunks(out, usage=usage)
         else:
-            events = SPOKEN[dialect].events(out)
+            events = CODECS[dialect].events(out)
         return stream_reply(dialect, events, said=said, turn=self.turns)
 
     # Compactions
@@ -340,7 +341,7 @@ class Episode:
         if self.kill_at is not None:
             return self._unanswered()
         try:
-            incoming = SPOKEN["responses"].read(parse_body(raw))
+            incoming = CODECS["responses"].read(parse_body(raw))
         except BadRequest as bad:
             return refusal("responses", bad)
         self.seen.side["compaction"] += 1
@@ -357,18 +358,18 @@ class Episode:
     ) -> Reply:
         self._spoken.delivered(turn)
         number = sum(self.seen.side.values())
-        out = Outgoing(turn, f"{SPOKEN[dialect].answer}_side_{number:06d}", incoming.model, count(incoming))
+        out = Outgoing(turn, f"{CODECS[dialect].answer}_side_{number:06d}", incoming.model, count(incoming))
         answer = self._say(dialect, body, incoming, out, f"side request: {kind}")
         return msgspec.structs.replace(answer, turn=0)
 
     def _next_id(self, dialect: Dialect) -> str:
-        return f"{SPOKEN[dialect].answer}_{self.turns + 1:06d}"
+        return f"{CODECS[dialect].answer}_{self.turns + 1:06d}"
 
     # What the server holds
 
     def _known(self, dialect: Dialect, name: str) -> bool:
         """Whether an id is that of an answer of this episode."""
-        serial = name.removeprefix(SPOKEN[dialect].answer + "_")
+        serial = name.removeprefix(CODECS[dialect].answer + "_")
         return serial.isascii() and serial.isdigit() and 1 <= int(serial) <= self.turns
 
     def _check_held(self, dialect: Dialect, incoming: Incoming) -> None:
@@ -453,7 +454,7 @@ class Episode:
         self.seen.side["token count"] += 1
         try:
             body = {"max_tokens": 1, **parse_body(raw)}
-            tokens = count(SPOKEN[dialect].read(body))
+            tokens = count(CODECS[dialect].read(body))
         except BadRequest as bad:
             return refusal(dialect, bad)
         answer: dict[str, Any] = {"input_tokens": tokens}

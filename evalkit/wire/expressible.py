@@ -11,9 +11,10 @@ from evalkit.core.turns import ServerCall, Text, Thinking, Turn, parse_arguments
 from evalkit.scenarios.moves import BackgroundMove
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.scenario import Scenario, walk
-from evalkit.wire.answers import DIALECTS, TITLES, Dialect, Outgoing
+from evalkit.wire.answers import Outgoing
+from evalkit.wire.codecs import CODECS, decode_stream
 from evalkit.wire.conversation import speaks
-from evalkit.wire.dialects import SPOKEN, decode_stream
+from evalkit.wire.dialects import DIALECTS, TITLES, Dialect
 from evalkit.wire.faults import STREAM_ONLY
 from evalkit.worlds import World, make_world
 
@@ -43,7 +44,7 @@ def unsayable(dialect: Dialect, turn: Turn, *, streamed: bool, cut_is_empty: boo
         return f"{name} has no background responses"
     if turn.kind == "pause" and not speaks(turn):
         return "a paused turn without content cannot be sent back"
-    spoken = SPOKEN[dialect]
+    spoken = CODECS[dialect]
     out = Outgoing(turn, f"{spoken.answer}_0")
     if streamed:
         read = decode_stream(dialect, [data for _, data in spoken.events(out)]).turn

@@ -8,8 +8,9 @@ import msgspec
 
 from evalkit.core.requests import FULL_WINDOW
 from evalkit.core.turns import Text, Turn, make_turn
-from evalkit.wire.answers import Dialect, Event, Outgoing, encode_json, listed, mapped, render
-from evalkit.wire.dialects import SPOKEN
+from evalkit.wire.answers import Event, Outgoing, encode_json, listed, mapped, render
+from evalkit.wire.codecs import CODECS
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.replies import EVENT_STREAM, Reply, error_body
 
 #: What a broken answer begins with; nobody gets to read it whole.
@@ -37,8 +38,8 @@ def fault_reply(
         return Reply(cut="before_headers", said=said)
     out = Outgoing(begun or _BEGUN, "msg_broken" if dialect == "anthropic" else "resp_broken")
     if not streamed:
-        return _broken_body(encode_json(SPOKEN[dialect].body(out)), label, stall_s, said)
-    return _broken_stream(dialect, SPOKEN[dialect].events(out), label, stall_s, said)
+        return _broken_body(encode_json(CODECS[dialect].body(out)), label, stall_s, said)
+    return _broken_stream(dialect, CODECS[dialect].events(out), label, stall_s, said)
 
 
 #: What the providers say of a request that does not fit: recorded of both.

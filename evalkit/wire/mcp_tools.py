@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.extras import missing
 from evalkit.wire.connection import HttpRequest
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.replies import Reply, json_reply
 from evalkit.wire.tools import definitions
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 #: Does something with the episode of a token, in turn with its other requests.
-Turns = Callable[[str, Callable[[Episode], Any]], Awaitable[Any]]
+Turns = Callable[[str, Callable[[WireEpisode], Any]], Awaitable[Any]]
 _TOKEN = "evalkit.token"
 _MISSING = str(missing("the tools by MCP", "mcp"))
 
@@ -84,7 +84,7 @@ class McpTools:
     async def _call(self, context: Any, params: Any) -> Any:
         from mcp_types import CallToolResult, TextContent
 
-        def run(episode: Episode) -> Any:
+        def run(episode: WireEpisode) -> Any:
             return episode.run_tool(params.name, dict(params.arguments or {}))
 
         result = await self._turns(context.request.scope[_TOKEN], run)

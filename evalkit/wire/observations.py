@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 
-from evalkit.wire.answers import Dialect
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.incoming import BadRequest
 from evalkit.wire.rules import NEUTRAL_SOURCES
 

@@ -6,7 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from evalkit.wire.answers import Dialect, Event, encode_json, render
+from evalkit.wire.answers import Event, encode_json, render
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.incoming import BadRequest
 
 #: Where an answer breaks: before it begins, within its bytes, or by falling silent; None: it is whole.

@@ -13,8 +13,8 @@ import msgspec
 
 from evalkit.core.requests import Request, Result, neutral_faults
 from evalkit.core.turns import Call, Turn
-from evalkit.wire.answers import Dialect
 from evalkit.wire.conversation import Joined
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.incoming import BadRequest, Incoming, Piece
 
 Evidence: TypeAlias = Literal["documented", "recorded", "assumed"]

@@ -15,9 +15,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from evalkit.wire.answers import Dialect
 from evalkit.wire.connection import MAX_BODY, Answered, Connection, HttpRequest
-from evalkit.wire.episode import Episode
+from evalkit.wire.dialects import Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.incoming import BadRequest
 from evalkit.wire.mcp_tools import McpTools
 from evalkit.wire.replies import Reply, error_body, json_reply, refusal
@@ -47,7 +47,7 @@ Log = Callable[[str, str, str, Reply], None]
 class Entry(msgspec.Struct):
     """An episode on the server, and what keeps its requests one after the other."""
 
-    episode: Episode
+    episode: WireEpisode
     lock: asyncio.Lock
     #: Requests for turns that have come and are not answered.
     open: int = 0
@@ -85,7 +85,7 @@ class Server:
 
     # Episodes
 
-    def add(self, episode: Episode) -> str:
+    def add(self, episode: WireEpisode) -> str:
         """Put an episode on the server; its token."""
         if self.sole and self._entries:
             raise ValueError("the server holds an episode; it takes one at a time")
@@ -200,7 +200,7 @@ class Server:
 
     async def _answer(
         self,
-        episode: Episode,
+        episode: WireEpisode,
         request: HttpRequest,
         path: str,
         query: dict[str, list[str]],
@@ -213,7 +213,7 @@ class Server:
             return await asyncio.to_thread(_route, episode, request, path, query, beside)
         return _route(episode, request, path, query, beside)
 
-    async def _on_mcp(self, token: str, work: Callable[[Episode], Any]) -> Any:
+    async def _on_mcp(self, token: str, work: Callable[[WireEpisode], Any]) -> Any:
         """Do something with an episode for a tool client, in turn with its other requests."""
         entry = self._entries[token]
         async with entry.lock:
@@ -237,7 +237,7 @@ def _spelled(path: str) -> str:
 
 
 def _route(
-    episode: Episode, request: HttpRequest, path: str, query: dict[str, list[str]], beside: bool
+    episode: WireEpisode, request: HttpRequest, path: str, query: dict[str, list[str]], beside: bool
 ) -> Reply:
     dialect = _PATHS.get(path)
     if request.method == "POST":

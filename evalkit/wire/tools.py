@@ -9,7 +9,7 @@ from typing import Any
 
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Tool
 from evalkit.wire.answers import encode_json
-from evalkit.wire.episode import Episode, parse_body
+from evalkit.wire.episode import WireEpisode, parse_body
 from evalkit.wire.incoming import BadRequest
 from evalkit.wire.replies import Reply, json_reply
 
@@ -42,14 +42,14 @@ OWN: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def definitions(episode: Episode) -> list[tuple[str, str, dict[str, Any]]]:
+def definitions(episode: WireEpisode) -> list[tuple[str, str, dict[str, Any]]]:
     """Name, description and schema of each tool that the server offers to a harness."""
     tools: list[Tool] = list(episode.script.task.tools.values())
     offered = [(tool.name, tool.description, tool.schema()) for tool in tools]
     return offered + [(name, *OWN[name]) for name in episode.own_tools]
 
 
-def list_tools(episode: Episode) -> Reply:
+def list_tools(episode: WireEpisode) -> Reply:
     """Answer ``GET /tools``."""
     found = [
         {"name": name, "description": description, "input_schema": schema}
@@ -58,7 +58,7 @@ def list_tools(episode: Episode) -> Reply:
     return json_reply({"tools": found}, said="tools")
 
 
-def run_tool(episode: Episode, name: str, raw: bytes) -> Reply:
+def run_tool(episode: WireEpisode, name: str, raw: bytes) -> Reply:
     """Answer ``POST /tools/NAME``."""
     try:
         arguments = parse_body(raw or b"{}")
@@ -70,7 +70,7 @@ def run_tool(episode: Episode, name: str, raw: bytes) -> Reply:
     return json_reply({"text": result.text, "error": result.error}, status=500 if failed else 200, said=said)
 
 
-def lay_before(episode: Episode, raw: bytes) -> Reply:
+def lay_before(episode: WireEpisode, raw: bytes) -> Reply:
     """Answer ``POST /approval``: the person's decisions about ``calls``, a line each, in their order."""
     try:
         calls = parse_body(raw).get("calls")

@@ -11,12 +11,10 @@ from evalkit.core.tasks import Task
 from evalkit.core.turns import Call, Turn
 from evalkit.drivers.in_process import RECORDED, answers
 from evalkit.loop.state import State
+from evalkit.strategies.wording import CONTINUE
 from evalkit.worker.store.desk import WAITING
 from evalkit.worker.store.protocol import Store
 from evalkit.worker.task_records import Effect, Progress, Record, TaskError
-
-#: What is said where a person lets a task go on without a word.
-GO_ON = "Continue."
 
 
 class _Past:
@@ -64,7 +62,7 @@ def reopen(store: Store, id: str, word: str | None, now: float) -> None:
     progress = store.progress(id)
     granted = _granted(progress.state)
     if progress.resume == "answer":
-        asked, number = _answer(store, record, effects, word or GO_ON)
+        asked, number = _answer(store, record, effects, word or CONTINUE)
         progress, word = Progress(granted, asked, number), None
     else:
         progress = msgspec.structs.replace(progress, state=granted)

@@ -21,7 +21,7 @@ import msgspec
 
 from evalkit.containment.folders import MARK, need_room
 from evalkit.containment.guarded import Guarded, Limits, Roots
-from evalkit.containment.machine import SYSTEM
+from evalkit.containment.machine import SYSTEM, this_machine
 
 _SYSTEM = (
     "Applications|Library|System|Users|Volumes|bin|boot|dev|etc|home|lib|lib64|media|mnt|opt|private|proc"
@@ -143,6 +143,7 @@ def run_isolated(
             network=False,
             roots=Roots((*readable(), *seen), (str(folder.parent),)),
             mark=f"{MARK}={folder.parent}",
+            machine=this_machine(),
             stdout=sink,
             stderr=subprocess.STDOUT,
         )

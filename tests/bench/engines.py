@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.runs.chunks import Rows, Work
-from evalkit.runs.engine import find_engine
+from evalkit.runs.engines import find_engine
 from evalkit.runs.plan import Plan, make_plan
 from evalkit.runs.run import BLOCK, run_plan
 from evalkit.runs.store import Store

@@ -13,9 +13,9 @@ from evalkit.core.tasks import Offered
 from evalkit.models.clients import Opening, connect
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
-from evalkit.wire.answers import Dialect
-from evalkit.wire.dialects import SPOKEN
-from evalkit.wire.episode import Episode
+from evalkit.wire.codecs import CODECS
+from evalkit.wire.dialects import Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 
 TALKS = """
@@ -28,10 +28,10 @@ model:
 """
 
 
-def episode() -> Episode:
+def episode() -> WireEpisode:
     """An episode whose model never stops talking."""
     (loaded,) = load_text(TALKS)
-    return Episode(Arena(loaded, Offered()).stage(0))
+    return WireEpisode(Arena(loaded, Offered()).stage(0))
 
 
 def rate(work: Callable[[], None], times: int) -> float:
@@ -47,7 +47,7 @@ def rate(work: Callable[[], None], times: int) -> float:
 
 def raw_rate(server: Server, dialect: Dialect, *, streamed: bool, times: int = 200) -> float:
     """Requests per second by a bare socket that reads an answer and asks again."""
-    path = server.url(server.add(episode())).split("/", 3)[3] + SPOKEN[dialect].path
+    path = server.url(server.add(episode())).split("/", 3)[3] + CODECS[dialect].path
     said: dict[str, Any] = {"messages": [{"role": "user", "content": "go"}], "input": "go", "max_tokens": 9}
     # A number makes each body another one: a repeated request would wait for news of its answer.
     number = 1_000_000
@@ -94,7 +94,7 @@ def measure() -> dict[str, float]:
     """Requests per second by dialect, mode and client."""
     found: dict[str, float] = {}
     with Server() as server:
-        for dialect in SPOKEN:
+        for dialect in CODECS:
             for streamed in (False, True):
                 mode = "streamed" if streamed else "whole"
                 found[f"{dialect} {mode} raw"] = raw_rate(server, dialect, streamed=streamed)

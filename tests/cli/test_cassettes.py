@@ -7,7 +7,9 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.runs.medium import Medium, note_recording, player_of
+from evalkit.media.medium import Medium
+from evalkit.media.players import player_of
+from evalkit.media.recordings import note_recording
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.strategies.presets import PRESETS

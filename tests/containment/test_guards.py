@@ -14,6 +14,7 @@ import pytest
 from evalkit.containment import guarded
 from evalkit.containment.guarded import Guarded
 from evalkit.containment.machine import seals
+from evalkit.containment.ways import Machine
 from tests.processes import gone, living
 from tests.runs.test_interrupted import until
 
@@ -41,6 +42,9 @@ def tried(name, *arguments):
 #: The numbers of calls that the C library has no function for, by machine.
 CALLS = {"x86_64": (200, 234, 129, 424, 302), "aarch64": (130, 131, 138, 424, 261)}
 
+#: As on a machine without namespaces.
+SUBREAPER = Machine("subreaper", network=True, files=True)
+
 
 def started(place: Path, text: str, word: str, **options: object) -> Guarded:
     (place / "escapes.py").write_text(ESCAPES + text)
@@ -48,13 +52,20 @@ def started(place: Path, text: str, word: str, **options: object) -> Guarded:
     sink = (place / "said").open("wb")
     environment = {"PATH": os.environ["PATH"], "MARK": word}
     return Guarded(
-        command, environment, place, mark=f"MARK={word}", way="subreaper", stdout=sink, stderr=sink, **options
+        command,
+        environment,
+        place,
+        mark=f"MARK={word}",
+        machine=SUBREAPER,
+        stdout=sink,
+        stderr=sink,
+        **options,
     )  # type: ignore[arg-type]
 
 
 def unsealed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a system without filters of calls."""
-    without = "guard.refusing.refuse_signals = lambda guards: None; sys.exit"
+    without = "guard.syscall_filter.refuse_signals = lambda guards: None; sys.exit"
     monkeypatch.setattr(guarded, "_GUARD", guarded._GUARD.replace("sys.exit", without))
 
 
@@ -161,10 +172,11 @@ def test_where_processes_are_not_shown_its_children_are_found(tmp_path: Path) ->
 import os, subprocess, sys
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from evalkit.containment.guarded import Guarded
+from evalkit.containment.ways import Machine
 assert os.listdir("/proc") == []
 one = Guarded(
     ["sh", "-c", "env -i setsid sh -c 'sleep 62; :' {word} & sleep 0.3; echo on; exit 3"], dict(os.environ),
-    {str(tmp_path)!r}, way="subreaper", stdout=1, stderr=2,
+    {str(tmp_path)!r}, machine=Machine("subreaper"), stdout=1, stderr=2,
 )
 assert one.wait(20)
 print(one.code)

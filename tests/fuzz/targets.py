@@ -19,13 +19,13 @@ from evalkit.harnesses.command import parse_ending
 from evalkit.harnesses.endings import Finished, ending_of
 from evalkit.harnesses.manifest import FILE as MANIFEST
 from evalkit.harnesses.manifest import ManifestError, Rule, read_manifest
+from evalkit.media.medium import MediumError, check_medium
 from evalkit.models.cassettes import CassetteError, Origin, Tape, canonical, read_origin
 from evalkit.models.spending import PricesError, price_of, price_table
 from evalkit.reports.ci.baseline import BaselineError, Incompatible, baseline_text, read_baseline
 from evalkit.reports.ci.rules import RulesError, read_rules
 from evalkit.reports.foreign_transcript import kept_text
 from evalkit.runs.foreign_records import read_trace, trace_file
-from evalkit.runs.medium import MediumError, check_medium
 from evalkit.runs.plan import PlanError, changes_since, plan_from
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, RunError, Store
@@ -40,7 +40,7 @@ from evalkit.transcripts.judging.run import judge_recording
 from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_file
 from evalkit.wire.connection import HttpRequest
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import _route
 from evalkit.worker.open_items import acted_since, read_checklist
 from evalkit.worker.stop_hook import read_stop
@@ -137,7 +137,7 @@ def transcript(folder: Path, data: bytes) -> None:
 def request(folder: Path, data: bytes) -> None:
     """A request body of each dialect, twice: answered, and nothing of it is a failure of evalkit."""
     for method, path in PATHS:
-        episode = Episode(Arena(_TALK, Offered(finish=True)).stage(0, cap=60))
+        episode = WireEpisode(Arena(_TALK, Offered(finish=True)).stage(0, cap=60))
         for _ in range(2):
             reply = _route(episode, HttpRequest(method, path, {}, data), path, {}, False)
             assert 200 <= reply.status < 500, (path, reply)

@@ -11,7 +11,7 @@ from evalkit.core.requests import Request
 from evalkit.drivers.in_process import LoopMind, StageInstruments, drive
 from evalkit.loop.state import NOTIONS, Loop, start
 from evalkit.loop.transitions import on_event
-from evalkit.runs.medium import Medium, unplayable
+from evalkit.media.medium import Medium, unplayable
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.yaml_source import ScenarioError
 from evalkit.scoring.arena import Arena

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -179,15 +178,15 @@ def played(tmp_path: Path) -> tuple[Path, list[str]]:
     return folder, ["harnesses", "league", "--harness", REFERENCE, "--no-library", "--out", str(folder)]
 
 
-def interrupts(at: str) -> Callable[[Harness], list[str]]:
-    """What tells the versions of a harness, interrupted at one."""
+def interrupts(at: str) -> property:
+    """The versions of a harness, whose telling is interrupted at one."""
 
     def pins(harness: Harness) -> list[str]:
         if harness.name == at:
             raise KeyboardInterrupt
         return []
 
-    return pins
+    return property(pins)
 
 
 def test_a_league_of_one_that_needs_no_package(
@@ -209,7 +208,7 @@ def test_a_league_of_one_that_needs_no_package(
     assert mine["paused-in-a-server-tool"].why == "such an answer cannot come: no server tool was offered"
     (folder / "league.json").unlink()
     with monkeypatch.context() as patched:
-        patched.setattr("evalkit.cli.harness_league.pins", interrupts("openai-loop"))
+        patched.setattr(Harness, "pins", interrupts("openai-loop"))
         patched.setattr("evalkit.cli.harness_league.set_up_all", lambda names: None)
         patched.setattr("evalkit.cli.harness_league.kept_run", lambda *_: Store.open(runs, write=False))
         with pytest.raises(KeyboardInterrupt):

@@ -14,7 +14,7 @@ from evalkit.cli import main
 from evalkit.core.tasks import Offered
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from tests.helpers import document
 from tests.live.gateways import LITELLM, LM_PROXY, MODEL, PORTKEY, gateway
@@ -56,7 +56,7 @@ def server() -> Any:
 def upstream(server: Server) -> str:
     """Where the scripted server plays one episode of the script."""
     (loaded,) = load_text(yaml.safe_dump(document(SCRIPT), sort_keys=False), "s.yaml")
-    return server.url(server.add(Episode(Arena(loaded, Offered()).stage(0, trace=False))))
+    return server.url(server.add(WireEpisode(Arena(loaded, Offered()).stage(0, trace=False))))
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from evalkit.cli import main
-from evalkit.runs.live import proxy_for
+from evalkit.media.live import proxy_for
 from tests.helpers import document
 from tests.live.provider import Instead, Provider
 

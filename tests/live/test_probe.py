@@ -15,11 +15,11 @@ from evalkit.core.channels import skip_told
 from evalkit.core.requests import FALLBACK_MODEL
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn, make_turn
+from evalkit.media.live import Live, Session
+from evalkit.media.medium import PROVIDERS, Medium, unplayable
 from evalkit.models.ledger import Ledger
 from evalkit.models.pacing import BUSY
 from evalkit.models.spending import LimitReached, Usage
-from evalkit.runs.live import Live, Session
-from evalkit.runs.medium import PROVIDERS, Medium, unplayable
 from evalkit.scenarios.moves import DelegateMove, FaultMove, RawMove, TruncateMove, WaitMove
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scenarios.suites import load_suites
@@ -28,7 +28,7 @@ from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.claim_reader import read_claim, read_skips
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
-from evalkit.wire.episode import Episode as WireEpisode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.expressible import not_expressible
 from evalkit.wire.server import Server
 from tests.helpers import scenario

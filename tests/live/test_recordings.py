@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from evalkit.cli import main
 from evalkit.models.cassettes import Origin, Tape
-from evalkit.wire.dialects import decode_stream
+from evalkit.wire.codecs import decode_stream
 from tests.helpers import document
 from tests.live.provider import Provider
 

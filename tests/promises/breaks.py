@@ -342,7 +342,7 @@ BREAKS = (
     Break(
         "a guard can be killed",
         "evalkit.containment.guarded:_GUARD",
-        "original.replace('sys.exit', 'guard.refusing.refuse_signals = lambda *a: None; sys.exit')",
+        "original.replace('sys.exit', 'guard.syscall_filter.refuse_signals = lambda *a: None; sys.exit')",
         f"{_GUARDS}::test_what_stops_both_of_them_first_is_ended_all_the_same",
     ),
     Break(

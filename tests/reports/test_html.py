@@ -15,12 +15,13 @@ from msgspec.structs import replace
 
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.episode_record import Exchange, Kept
+from evalkit.media.medium import Medium
+from evalkit.media.recordings import note_recording
 from evalkit.reports.page import html
 from evalkit.reports.page.cases import cases, headline_contenders, telling_first
 from evalkit.reports.page.html import write_page
 from evalkit.reports.page.scenes import LONGEST, scenes, wanted_scenes
 from evalkit.runs.foreign_records import keep_trace
-from evalkit.runs.medium import Medium, note_recording
 from evalkit.runs.plan import Contender, Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
@@ -30,7 +31,7 @@ from evalkit.scoring.episode_fields import MARKS
 from evalkit.stats.severity import failures, worst
 from evalkit.stats.summary import summarize
 from evalkit.strategies.presets import PRESETS
-from evalkit.wire.episode import Episode as WireEpisode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from tests.helpers import document
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row

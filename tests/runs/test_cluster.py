@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from evalkit.media.medium import Medium
 from evalkit.reports.write import write_report
 from evalkit.runs import cluster
 from evalkit.runs.chunks import Rows, Work
-from evalkit.runs.engine import EngineError, find_engine
-from evalkit.runs.medium import Medium
+from evalkit.runs.engine import EngineError
+from evalkit.runs.engines import find_engine
 from evalkit.runs.plan import make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store

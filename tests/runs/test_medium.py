@@ -11,16 +11,18 @@ import pytest
 import yaml
 
 from evalkit.core.tasks import Offered
+from evalkit.media.medium import Medium, MediumError, check_medium
+from evalkit.media.players import player_of
+from evalkit.media.recordings import note_recording, replay_medium
 from evalkit.models.cassettes import Missed
 from evalkit.models.spending import LimitReached, price_of, price_table
-from evalkit.runs.medium import Medium, MediumError, check_medium, note_recording, player_of, replay_medium
 from evalkit.runs.plan import PlanError, make_plan
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.presets import PRESETS
-from evalkit.wire.episode import Episode as WireEpisode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from tests.helpers import document, scenario
 

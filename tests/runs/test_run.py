@@ -15,7 +15,8 @@ import yaml
 from evalkit.reports.write import write_report
 from evalkit.runs.chunk_worker import measured
 from evalkit.runs.chunks import Chunk, Rows, Work
-from evalkit.runs.engine import EngineError, find_engine
+from evalkit.runs.engine import EngineError
+from evalkit.runs.engines import find_engine
 from evalkit.runs.local_pool import Local
 from evalkit.runs.plan import Plan, PlanError, changes_since, make_plan, plan_from
 from evalkit.runs.run import run_plan

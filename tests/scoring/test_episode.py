@@ -8,7 +8,7 @@ from evalkit.core.decisions import Ending
 from evalkit.core.tasks import Offered
 from evalkit.core.trace import Trace
 from evalkit.drivers.in_process import StrategyFailed
-from evalkit.scoring.episode import _duplicates, ending_of
+from evalkit.scoring.episode import _duplicates, run_to_ending
 from evalkit.stage.stage import NeverEnds
 from tests.scenarios.test_player import ALL, Model
 
@@ -19,9 +19,9 @@ def raising(error: Exception) -> Ending:
 
 def test_what_a_users_code_raises_is_named_by_its_kind_and_noted_in_a_line() -> None:
     failed = StrategyFailed("KeyError: no\n  such: thing")
-    assert ending_of(lambda: raising(failed)) == (Ending("error", "KeyError"), "KeyError: no such: thing")
-    assert ending_of(lambda: raising(NeverEnds())) == (Ending("never", "evalkit's cap"), "")
-    assert ending_of(lambda: Ending("done", "x")) == (Ending("done", "x"), "")
+    assert run_to_ending(lambda: raising(failed)) == (Ending("error", "KeyError"), "KeyError: no such: thing")
+    assert run_to_ending(lambda: raising(NeverEnds())) == (Ending("never", "evalkit's cap"), "")
+    assert run_to_ending(lambda: Ending("done", "x")) == (Ending("done", "x"), "")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalkit.search.proofs.alphabet import Move, alphabet
 from evalkit.search.proofs.counterexample import Confirmer
-from evalkit.search.proofs.environment import Ground, Setting
+from evalkit.search.proofs.environment import Environment, Setting
 from evalkit.search.proofs.explore import Sweep
 from evalkit.search.proofs.monitor import Watch
 from evalkit.search.proofs.prove import prove
@@ -200,15 +200,15 @@ def test_agrees_with_every_script_of_the_larger_alphabet(name: str) -> None:
 
 def exact(strategy: Strategy, setting: Setting, moves: tuple[Move, ...]) -> tuple[dict[str, int], bool]:
     """The same exploration with nothing left out of the state and no two items taken for one."""
-    ground = Ground(strategy, setting, moves)
+    environment = Environment(strategy, setting, moves)
     wanted = tuple(PROPERTIES[name] for name in AT_END)
     swept = Sweep(
-        ground,
-        Stepper(ground, keep=EVERYTHING),
+        environment,
+        Stepper(environment, keep=EVERYTHING),
         Watch(),
         wanted,
         merge_items=False,
-        confirm=Confirmer(ground),
+        confirm=Confirmer(environment),
     ).run()
     return swept.found, swept.complete
 

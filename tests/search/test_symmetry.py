@@ -7,7 +7,7 @@ import pytest
 from evalkit.core.turns import Turn
 from evalkit.search.proofs.alphabet import alphabet, is_closed
 from evalkit.search.proofs.counterexample import Confirmer, watch_of
-from evalkit.search.proofs.environment import Ground, Setting
+from evalkit.search.proofs.environment import Environment, Setting
 from evalkit.search.proofs.explore import Sweep
 from evalkit.search.proofs.monitor import StretchWatch
 from evalkit.search.proofs.steps import KEEPS, Stepper
@@ -39,17 +39,17 @@ FEW = {"lists the items", "claims done in words", "does ITEM", "ticks ITEM", "fi
 
 def swept(strategy: Strategy, setting: Setting, needs: str, kinds: set[str], *, merge: bool) -> Sweep:
     moves = tuple(move for move in alphabet(strategy, setting.items) if {move.kind, move.name} & kinds)
-    ground = Ground(strategy, setting, moves)
-    stepper = Stepper(ground, keep=KEEPS[needs])  # type: ignore[index]
+    environment = Environment(strategy, setting, moves)
+    stepper = Stepper(environment, keep=KEEPS[needs])  # type: ignore[index]
     wanted = tuple(found for found in PROPERTIES.values() if found.needs == needs)
     sweep = Sweep(
-        ground,
+        environment,
         stepper,
         watch_of(needs, stepper.loop),
         wanted,
         undo=needs != "nudges",
         merge_items=merge,
-        confirm=Confirmer(ground),
+        confirm=Confirmer(environment),
     )
     sweep.run()
     return sweep
@@ -103,10 +103,10 @@ def test_a_stretch_is_left_from_where_it_began(name: str) -> None:
     strategy = PRESETS[name].strategy.but(resends=3, cut_offs=2, refusal="retry")
     reached = []
     for kind in (StretchWatch, _Everywhere):
-        ground = Ground(strategy, Setting(1))
-        stepper = Stepper(ground, keep=KEEPS["stretches"])
+        environment = Environment(strategy, Setting(1))
+        stepper = Stepper(environment, keep=KEEPS["stretches"])
         wanted = (PROPERTIES["capped_repeats"],)
-        sweep = Sweep(ground, stepper, kind(stepper.loop), wanted)
+        sweep = Sweep(environment, stepper, kind(stepper.loop), wanted)
         assert sweep.run().complete
         assert not sweep.swept.found
         unpacked = map(sweep.packing.unpack, sweep.keys)
@@ -127,8 +127,10 @@ def test_what_may_not_be_merged() -> None:
 def test_items_that_the_world_tells_apart() -> None:
     def orbits(setting: Setting) -> tuple[tuple[int, ...], ...]:
         strategy = PRESETS["gate"].strategy
-        ground = Ground(strategy, setting)
-        return Sweep(ground, Stepper(ground), watch_of("safety", Stepper(ground).loop), ()).packing.orbits
+        environment = Environment(strategy, setting)
+        return Sweep(
+            environment, Stepper(environment), watch_of("safety", Stepper(environment).loop), ()
+        ).packing.orbits
 
     assert orbits(Setting(4, "full")) == ((0, 1, 2, 3),)
     assert orbits(Setting(4, "weak")) == ((0, 1), (2, 3))

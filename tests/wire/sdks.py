@@ -11,8 +11,9 @@ import httpx2
 import openai
 
 from evalkit.core.turns import Turn
-from evalkit.wire.answers import Answer, Dialect, Outgoing, encode_json, render
-from evalkit.wire.dialects import SPOKEN, decode_stream
+from evalkit.wire.answers import Answer, Outgoing, encode_json, render
+from evalkit.wire.codecs import CODECS, decode_stream
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.replies import DONE
 
 _answer: list[httpx2.Response] = []
@@ -37,12 +38,12 @@ def _openai() -> openai.OpenAI:
 def parsed(dialect: Dialect, out: Outgoing, *, streamed: bool) -> Any:
     """What the SDK makes of a turn: its object, or the list of its stream's events."""
     if streamed:
-        parts = render(SPOKEN[dialect].events(out)) + ([DONE] if dialect == "chat" else [])
+        parts = render(CODECS[dialect].events(out)) + ([DONE] if dialect == "chat" else [])
         headers = {"content-type": "text/event-stream"}
         _answer[:] = [httpx2.Response(200, headers=headers, content=b"".join(parts))]
     else:
         headers = {"content-type": "application/json"}
-        _answer[:] = [httpx2.Response(200, headers=headers, content=encode_json(SPOKEN[dialect].body(out)))]
+        _answer[:] = [httpx2.Response(200, headers=headers, content=encode_json(CODECS[dialect].body(out)))]
     said: Any = [{"role": "user", "content": "go"}]
     if dialect == "anthropic":
         call: Callable[..., Any] = _anthropic().messages.create
@@ -56,10 +57,10 @@ def parsed(dialect: Dialect, out: Outgoing, *, streamed: bool) -> Any:
 
 def through(dialect: Dialect, turn: Turn, *, streamed: bool) -> Answer:
     """A turn, written, parsed by the real SDK, and read back."""
-    answer = parsed(dialect, Outgoing(turn, f"{SPOKEN[dialect].answer}_1", input_tokens=7), streamed=streamed)
+    answer = parsed(dialect, Outgoing(turn, f"{CODECS[dialect].answer}_1", input_tokens=7), streamed=streamed)
     if streamed:
         return decode_stream(dialect, _plain(answer))
-    return SPOKEN[dialect].decode(answer.to_dict(mode="json", warnings=False))
+    return CODECS[dialect].decode(answer.to_dict(mode="json", warnings=False))
 
 
 def _plain(events: list[Any]) -> Iterator[dict[str, Any]]:

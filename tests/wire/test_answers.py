@@ -14,8 +14,9 @@ from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
 from evalkit.core.turns import Call, ServerCall, Text, Thinking, Turn, make_turn
-from evalkit.wire.answers import DIALECTS, Dialect, Outgoing, with_ids
-from evalkit.wire.dialects import SPOKEN, decode_stream
+from evalkit.wire.answers import Outgoing, with_ids
+from evalkit.wire.codecs import CODECS, decode_stream
+from evalkit.wire.dialects import DIALECTS, Dialect
 from evalkit.wire.expressible import unsayable
 from tests.wire.sdks import through
 
@@ -97,7 +98,7 @@ def test_usage_and_id_are_read(dialect: Dialect, streamed: bool) -> None:
     turn = make_turn((Text("four words of text"),), "end_turn")
     answer = through(dialect, turn, streamed=streamed)
     assert (answer.id, answer.input_tokens, answer.output_tokens) == (
-        f"{SPOKEN[dialect].answer}_1",
+        f"{CODECS[dialect].answer}_1",
         7,
         turn.tokens,
     )
@@ -161,9 +162,9 @@ ENDS: dict[Dialect, tuple[Turn, ...]] = {
 def test_bodies_and_events_are_of_the_sdks_strict_types(dialect: Dialect) -> None:
     body, event = TypeAdapter(BODIES[dialect]), TypeAdapter(EVENTS[dialect])
     for turn in (KNOWN[dialect], *ENDS[dialect], make_turn((), "end_turn")):
-        out = Outgoing(turn, f"{SPOKEN[dialect].answer}_1", limit=20, polls=1, background=True)
-        body.validate_python(SPOKEN[dialect].body(out))
-        for name, data in SPOKEN[dialect].events(out):
+        out = Outgoing(turn, f"{CODECS[dialect].answer}_1", limit=20, polls=1, background=True)
+        body.validate_python(CODECS[dialect].body(out))
+        for name, data in CODECS[dialect].events(out):
             if data.get("type") != "ping":
                 event.validate_python(data)
                 assert name == data.get("type")
@@ -171,7 +172,7 @@ def test_bodies_and_events_are_of_the_sdks_strict_types(dialect: Dialect) -> Non
 
 def test_a_compaction_is_a_label_of_the_beta_types() -> None:
     out = Outgoing(make_turn((Text("So"),), "compaction"), "msg_1")
-    TypeAdapter(BetaMessage).validate_python(SPOKEN["anthropic"].body(out))
+    TypeAdapter(BetaMessage).validate_python(CODECS["anthropic"].body(out))
 
 
 # Odd input: decoders never raise
@@ -219,14 +220,14 @@ FIELDS = (
 )
 def test_decoders_never_raise(dialect: Dialect, body: Any) -> None:
     if isinstance(body, dict):
-        SPOKEN[dialect].decode(body)
+        CODECS[dialect].decode(body)
         decode_stream(dialect, [body, body])
 
 
 def test_a_stream_that_only_stops_is_no_answer() -> None:
     for dialect in DIALECTS:
-        out = Outgoing(KNOWN[dialect], f"{SPOKEN[dialect].answer}_1")
-        events = [data for _, data in SPOKEN[dialect].events(out)]
+        out = Outgoing(KNOWN[dialect], f"{CODECS[dialect].answer}_1")
+        events = [data for _, data in CODECS[dialect].events(out)]
         for length in range(len(events) - 2):
             answer = decode_stream(dialect, events[:length])
             assert (answer.turn.kind, answer.turn.native) == ("failed", "cut_no_end")
@@ -273,7 +274,7 @@ class TestOddAnswers:
             "incomplete_details": {"reason": "max_output_tokens"},
             "output": [call],
         }
-        turn = SPOKEN["responses"].decode(body).turn
+        turn = CODECS["responses"].decode(body).turn
         assert (turn.kind, turn.native) == ("cut_off", f"incomplete/max_output_tokens{said}")
 
     def test_cited_text_is_whole_sentences(self) -> None:
@@ -284,9 +285,9 @@ class TestOddAnswers:
             {"type": "text", "text": ". TERMINATE"},
         ]
         body = {"type": "message", "content": content, "stop_reason": "end_turn"}
-        assert SPOKEN["anthropic"].decode(body).turn.text == "The log says that the tests pass. TERMINATE"
+        assert CODECS["anthropic"].decode(body).turn.text == "The log says that the tests pass. TERMINATE"
         apart = [{"type": "text", "text": "One."}, {"type": "text", "text": "Two.", "citations": None}]
-        assert SPOKEN["anthropic"].decode({**body, "content": apart}).turn.text == "One.\nTwo."
+        assert CODECS["anthropic"].decode({**body, "content": apart}).turn.text == "One.\nTwo."
 
     def test_citations_of_a_stream_are_kept_for_sending_back(self) -> None:
         events = [

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import openai
 import pytest
 
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from tests.wire.wire import episode
 
@@ -20,7 +20,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def client(server: Server, played: Episode) -> openai.OpenAI:
+def client(server: Server, played: WireEpisode) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{server.url(server.add(played))}/v1", api_key="none", max_retries=0)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evalkit.core.tasks import Offered
-from evalkit.wire.answers import DIALECTS, Dialect
+from evalkit.wire.dialects import DIALECTS, Dialect
 from evalkit.wire.expressible import not_expressible
 from tests.helpers import scenario
 from tests.wire.wire import Talk, episode

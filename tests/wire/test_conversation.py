@@ -10,8 +10,8 @@ import pytest
 from evalkit.core.requests import Request
 from evalkit.core.turns import Turn
 from evalkit.stage.stage import Stage
-from evalkit.wire.answers import DIALECTS, Dialect
-from evalkit.wire.episode import Episode
+from evalkit.wire.dialects import DIALECTS, Dialect
+from evalkit.wire.episode import WireEpisode
 from tests.wire.wire import WORK, Talk, stage
 
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)
@@ -33,7 +33,7 @@ class Watched:
         self.stage.ask = kept  # type: ignore[method-assign]
 
     def talk(self, dialect: Dialect = "anthropic", **fields: Any) -> Talk:
-        return Talk(Episode(self.stage), dialect, **fields)
+        return Talk(WireEpisode(self.stage), dialect, **fields)
 
 
 @BOTH

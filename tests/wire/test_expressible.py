@@ -11,7 +11,7 @@ from evalkit.core.tasks import Offered
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.presets import all_offered
 from evalkit.wire.__main__ import page_text, rules_text, table_text
-from evalkit.wire.answers import Dialect
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.expressible import has_background, not_expressible, table
 from tests.helpers import scenario
 

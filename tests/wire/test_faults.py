@@ -14,8 +14,8 @@ from evalkit.core.tasks import Offered
 from evalkit.models.clients import Opening, connect
 from evalkit.scenarios.moves import FaultSpec
 from evalkit.scoring.arena import Arena
-from evalkit.wire.answers import DIALECTS, Dialect
-from evalkit.wire.episode import Episode
+from evalkit.wire.dialects import DIALECTS, Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.expressible import unsayable
 from evalkit.wire.faults import fault_reply
 from evalkit.wire.server import Server
@@ -44,8 +44,8 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def served(server: Server, fault: dict[str, Any]) -> tuple[str, Episode]:
-    played = Episode(stage([{"fault": fault}, {"say": "Done.", "claim": "done"}]))
+def served(server: Server, fault: dict[str, Any]) -> tuple[str, WireEpisode]:
+    played = WireEpisode(stage([{"fault": fault}, {"say": "Done.", "claim": "done"}]))
     return server.url(server.add(played)), played
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalkit.core.trace import Trace
-from evalkit.wire.answers import DIALECTS, Dialect
+from evalkit.wire.dialects import DIALECTS, Dialect
 from tests.wire.wire import WORK, Talk, episode, post, read
 
 BOTH = pytest.mark.parametrize("dialect", DIALECTS)

@@ -22,7 +22,7 @@ from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
-from evalkit.wire.answers import Dialect
+from evalkit.wire.dialects import Dialect
 from evalkit.wire.openai_responses.answers import REFUSAL
 
 pytestmark = pytest.mark.harness

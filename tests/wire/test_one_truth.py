@@ -20,7 +20,7 @@ from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
-from evalkit.wire.answers import DIALECTS, Dialect
+from evalkit.wire.dialects import DIALECTS, Dialect
 from evalkit.wire.expressible import has_background, not_expressible
 from evalkit.wire.server import Server
 from tests.helpers import scenario

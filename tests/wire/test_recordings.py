@@ -19,8 +19,9 @@ import pytest
 import yaml
 
 from evalkit.core.turns import Call, ServerCall, Text, Thinking
-from evalkit.wire.answers import Answer, Dialect
-from evalkit.wire.dialects import SPOKEN, decode_stream
+from evalkit.wire.answers import Answer
+from evalkit.wire.codecs import CODECS, decode_stream
+from evalkit.wire.dialects import Dialect
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "real" / "cassettes"
 FOLDER = Path(os.environ.get("EVALKIT_RECORDINGS", _BESIDE))
@@ -119,7 +120,7 @@ def answers(entry: dict[str, Any]) -> list[tuple[Dialect, Answer]]:
         if isinstance(body, str):
             found.append((dialect, decode_stream(dialect, events(body))))
         elif isinstance(body, dict):
-            found.append((dialect, SPOKEN[dialect].decode(body)))
+            found.append((dialect, CODECS[dialect].decode(body)))
     return found
 
 
@@ -193,7 +194,7 @@ def test_a_paused_turn_with_a_search_that_found_something() -> None:
         "stop_reason": "pause_turn",
         "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5},
     }
-    answer = SPOKEN["anthropic"].decode(body)
+    answer = CODECS["anthropic"].decode(body)
     assert answer.turn.content == (
         Text("Looking."),
         ServerCall("srvtoolu_1", "web_search", "A page"),
@@ -205,7 +206,7 @@ def test_a_paused_turn_with_a_search_that_found_something() -> None:
 def test_a_refusal_without_details_and_one_with_fields_nobody_knows() -> None:
     for details, category in ((None, None), ({"type": "refusal", "category": "cyber", "new": 1}, "cyber")):
         body = {"id": "m", "content": [], "stop_reason": "refusal", "stop_details": details, "novelty": {}}
-        assert SPOKEN["anthropic"].decode(body).turn.category == category
+        assert CODECS["anthropic"].decode(body).turn.category == category
 
 
 def test_a_responses_stream_that_fails_on_the_way() -> None:
@@ -243,14 +244,14 @@ def test_reasoning_that_other_providers_put_into_a_chat_message() -> None:
         },
     ):
         body = {"choices": [{"message": message, "finish_reason": "stop"}]}
-        assert SPOKEN["chat"].decode(body).turn.content == (Thinking("hm"), Text("So."))
+        assert CODECS["chat"].decode(body).turn.content == (Thinking("hm"), Text("So."))
 
 
 def test_an_old_function_call_and_calls_without_an_index() -> None:
     function = {"name": "f", "arguments": "{}"}
     message = {"content": None, "function_call": function}
     old = {"choices": [{"message": message, "finish_reason": "function_call"}]}
-    turn = SPOKEN["chat"].decode(old).turn
+    turn = CODECS["chat"].decode(old).turn
     assert (turn.stop, turn.calls) == ("tool_use", (Call("", "f", "{}"),))
     delta = {"tool_calls": [{"id": "a", "function": function}]}
     chunk = {"choices": [{"delta": delta, "finish_reason": "tool_calls"}]}
@@ -258,7 +259,7 @@ def test_an_old_function_call_and_calls_without_an_index() -> None:
 
 
 def test_a_number_as_an_error_code_and_an_error_inside_a_stream() -> None:
-    assert SPOKEN["chat"].decode({"error": {"code": 429, "message": "later"}}).error == "429"
+    assert CODECS["chat"].decode({"error": {"code": 429, "message": "later"}}).error == "429"
     chunk = {"choices": [{"delta": {"content": "a"}, "finish_reason": "length"}]}
     answer = decode_stream("chat", [chunk, {"error": {"code": 400, "message": "no"}}])
     assert (answer.turn.kind, answer.error) == ("failed", "400")

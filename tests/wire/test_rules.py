@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import evalkit.wire
-from evalkit.wire.answers import DIALECTS, Dialect
-from evalkit.wire.dialects import SPOKEN
-from evalkit.wire.episode import Episode
+from evalkit.wire.codecs import CODECS
+from evalkit.wire.dialects import DIALECTS, Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.rules import NEUTRAL_SOURCES, OTHER_RULES
 from tests.wire.wire import WORK, Talk, episode, post, stage
 
@@ -127,7 +127,7 @@ def base(dialect: Dialect) -> dict[str, Any]:
 
 
 def test_every_rule_is_tested_and_states_its_evidence() -> None:
-    rules = {(dialect, rule.name): rule for dialect in DIALECTS for rule in SPOKEN[dialect].rules}
+    rules = {(dialect, rule.name): rule for dialect in DIALECTS for rule in CODECS[dialect].rules}
     assert set(rules) == set(CASES) | LATER
     for rule in rules.values():
         assert rule.evidence in ("documented", "recorded", "assumed")
@@ -136,7 +136,7 @@ def test_every_rule_is_tested_and_states_its_evidence() -> None:
 
 @pytest.mark.parametrize(("dialect", "name"), CASES)
 def test_a_rule_refuses_or_warns(dialect: Dialect, name: str) -> None:
-    rule = next(rule for rule in SPOKEN[dialect].rules if rule.name == name)
+    rule = next(rule for rule in CODECS[dialect].rules if rule.name == name)
     broken, kept = CASES[dialect, name]
     played = episode([{"say": "Hello."}])
     reply = post(played, dialect, {**base(dialect), **broken})
@@ -340,13 +340,13 @@ def test_a_response_has_one_history() -> None:
 
 
 def test_words_under_a_forced_tool_choice_are_counted_as_unreachable() -> None:
-    played = Episode(stage([{"say": "Done."}]))
+    played = WireEpisode(stage([{"say": "Done."}]))
     post(played, "chat", {**base("chat"), "tools": [FUNCTION], "tool_choice": "required"})
     assert played.seen.unreachable == {"a tool call was forced": 1}
 
 
 def test_a_call_where_calls_are_switched_off_is_counted_as_unreachable() -> None:
-    played = Episode(stage([{"call": "list_items"}]))
+    played = WireEpisode(stage([{"call": "list_items"}]))
     post(played, "chat", {**base("chat"), "tools": [FUNCTION], "tool_choice": "none"})
     assert played.seen.unreachable == {"tool calls were switched off": 1}
 
@@ -362,6 +362,6 @@ def test_a_call_where_calls_are_switched_off_is_counted_as_unreachable() -> None
 def test_a_server_tool_that_was_not_offered_is_counted_as_unreachable(
     tools: list[dict[str, str]], unreachable: dict[str, int]
 ) -> None:
-    played = Episode(stage([{"pause": {}}, {"say": "Done."}]))
+    played = WireEpisode(stage([{"pause": {}}, {"say": "Done."}]))
     post(played, "anthropic", {**base("anthropic"), "tools": tools})
     assert played.seen.unreachable == unreachable

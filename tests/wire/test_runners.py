@@ -11,7 +11,7 @@ import pytest
 from anthropic import beta_tool
 from openai.lib.responses_tool_runner import RegisteredFunction, ResponsesToolRunner, ToolRunnerError
 
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from tests.wire.wire import WORK, episode
 
@@ -29,7 +29,7 @@ DONE = [
 ]
 
 
-def tools(played: Episode) -> list[Any]:
+def tools(played: WireEpisode) -> list[Any]:
     @beta_tool
     def list_items() -> str:
         """List the items."""
@@ -47,7 +47,7 @@ def tools(played: Episode) -> list[Any]:
     return [list_items, do_item]
 
 
-def holds(played: Episode) -> bool:
+def holds(played: WireEpisode) -> bool:
     return bool(played.script.world.holds())  # type: ignore[attr-defined]
 
 
@@ -134,7 +134,7 @@ def test_an_incomplete_response_ends_the_responses_runner(server: Server) -> Non
     assert not played.script.trace.ran_cut_off_call
 
 
-def run_responses(server: Server, played: Episode, *, stream: bool = False) -> tuple[Any, Any]:
+def run_responses(server: Server, played: WireEpisode, *, stream: bool = False) -> tuple[Any, Any]:
     client = openai.OpenAI(base_url=f"{server.url(server.add(played))}/v1", api_key="none", max_retries=0)
     functions = []
     for name, arguments in (("list_items", {}), ("do_item", {"item": {"type": "string"}})):

@@ -20,7 +20,7 @@ import openai
 import pytest
 
 from evalkit.stage.stage import NeverEnds, Stage
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.replies import Reply
 from evalkit.wire.server import Server
 from tests.wire.wire import WORK, episode, stage
@@ -35,7 +35,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def served(server: Server, model: Any = WORK) -> tuple[str, Episode]:
+def served(server: Server, model: Any = WORK) -> tuple[str, WireEpisode]:
     played = episode(model)
     return server.url(server.add(played)), played
 
@@ -175,7 +175,7 @@ def test_evalkit_s_cap_ends_the_episode_for_good(server: Server) -> None:
 def test_episodes_side_by_side_do_not_mix(server: Server) -> None:
     async def one(number: int) -> list[str]:
         items = [f"item-{number}-{place}" for place in range(3)]
-        played = Episode(stage(WORK, world={"items": items}))
+        played = WireEpisode(stage(WORK, world={"items": items}))
         url = server.url(server.add(played))
         client = anthropic.AsyncAnthropic(base_url=url, api_key="none", max_retries=0)
         said: list[Any] = [{"role": "user", "content": "go"}]
@@ -264,7 +264,7 @@ def abandon(server: Server, url: str, times: int) -> None:
                 raw.recv(1)
 
 
-def settled(server: Server, played: Episode, requests: int) -> bool:
+def settled(server: Server, played: WireEpisode, requests: int) -> bool:
     """Whether all requests came and no client is left; gives the loop the turns it needs."""
     assert server._loop is not None
     for _ in range(2000):

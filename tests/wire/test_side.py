@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evalkit.wire.answers import DIALECTS, Dialect
-from evalkit.wire.episode import Episode
+from evalkit.wire.dialects import DIALECTS, Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.side_requests import REPLY, Side
 from tests.wire.wire import Talk, episode, post, read, stage
 
@@ -64,7 +64,7 @@ def test_a_task_without_tools_may_ask_for_typed_output() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_harness_names_its_own(dialect: Dialect) -> None:
-    played = Episode(stage([{"say": "Done."}]), sides=(Side("verifier", "You judge whether"),))
+    played = WireEpisode(stage([{"say": "Done."}]), sides=(Side("verifier", "You judge whether"),))
     reply = post(played, dialect, body(dialect, None, "You judge whether the work is over."))
     assert read(dialect, reply).turn.text == REPLY
     assert played.seen.side == {"verifier": 1}

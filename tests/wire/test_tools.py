@@ -12,7 +12,7 @@ from mcp.client.client import Client
 
 from evalkit.core.tasks import FINISH_TOOL
 from evalkit.stage.stage import ToolFailed
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from evalkit.wire.tool_names import ToolNames
 from tests.wire.wire import Talk, episode, stage
@@ -24,14 +24,14 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def tried(server: Server, played: Episode, name: str, arguments: Any) -> dict[str, Any]:
+def tried(server: Server, played: WireEpisode, name: str, arguments: Any) -> dict[str, Any]:
     url = server.url(server.add(played))
     answer: dict[str, Any] = httpx2.post(f"{url}/tools/{name}", json=arguments).json()
     return answer
 
 
 def test_tools_are_listed_with_their_schemas(server: Server) -> None:
-    played = Episode(stage([{"say": "a"}]), own_tools=(FINISH_TOOL,))
+    played = WireEpisode(stage([{"say": "a"}]), own_tools=(FINISH_TOOL,))
     url = server.url(server.add(played))
     found = {tool["name"]: tool for tool in httpx2.get(f"{url}/tools").json()["tools"]}
     assert set(found) == {"list_items", "read_item", "do_item", "undo_item", FINISH_TOOL}
@@ -62,7 +62,7 @@ def test_scripted_replies_answer_a_call_over_http(server: Server) -> None:
 
 
 def test_the_harness_s_own_tools_are_only_recorded(server: Server) -> None:
-    played = Episode(stage([{"say": "x"}]), own_tools=(FINISH_TOOL,))
+    played = WireEpisode(stage([{"say": "x"}]), own_tools=(FINISH_TOOL,))
     assert tried(server, played, FINISH_TOOL, {})["text"] == "recorded"
     assert played.script.trace is not None
     assert played.script.trace.orphan_calls == 0
@@ -98,7 +98,7 @@ def test_a_tool_that_raises_ends_the_episode(server: Server) -> None:
 
 def test_names_of_the_harness_s_own(server: Server) -> None:
     names = ToolNames("mcp__x__", {FINISH_TOOL: "final_answer"})
-    played = Episode(stage([{"call": "list_items"}, {"say": "Done."}]), names=names)
+    played = WireEpisode(stage([{"call": "list_items"}, {"say": "Done."}]), names=names)
     talk = Talk(played)
     assert talk.ask().turn.calls[0].tool == "mcp__x__list_items"
     assert tried(server, played, "mcp__x__list_items", {})["text"].startswith("Items: users")
@@ -113,7 +113,7 @@ def test_names_of_the_harness_s_own(server: Server) -> None:
 
 
 def test_tools_by_mcp(server: Server) -> None:
-    played = Episode(stage([{"call": "do_item", "with": {"item": "users"}}]), own_tools=(FINISH_TOOL,))
+    played = WireEpisode(stage([{"call": "do_item", "with": {"item": "users"}}]), own_tools=(FINISH_TOOL,))
     Talk(played).ask()
     url = f"{server.url(server.add(played))}/mcp"
 
@@ -141,7 +141,7 @@ def test_mcp_needs_the_episode_s_token_too(server: Server) -> None:
 
 def test_several_mcp_clients_at_once_meet_their_own_worlds(server: Server) -> None:
     async def one(number: int) -> str:
-        played = Episode(stage([{"say": "a"}], world={"items": [f"thing-{number}"]}))
+        played = WireEpisode(stage([{"say": "a"}], world={"items": [f"thing-{number}"]}))
         async with Client(f"{server.url(server.add(played))}/mcp") as client:
             result: Any = await client.call_tool("list_items", {})
             return str(result.content[0].text)

@@ -8,9 +8,10 @@ from typing import Any
 from evalkit.core.tasks import Offered
 from evalkit.scoring.arena import Arena
 from evalkit.stage.stage import Stage
-from evalkit.wire.answers import Answer, Dialect, failed
-from evalkit.wire.dialects import SPOKEN, decode_stream
-from evalkit.wire.episode import Episode
+from evalkit.wire.answers import Answer, failed
+from evalkit.wire.codecs import CODECS, decode_stream
+from evalkit.wire.dialects import Dialect
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.replies import Reply
 from tests.helpers import scenario
 
@@ -28,12 +29,12 @@ def stage(model: Any, offered: Offered | None = None, **fields: Any) -> Stage:
     return Arena(scenario(model, **fields), offered or Offered()).stage(0)
 
 
-def episode(model: Any = WORK, **fields: Any) -> Episode:
+def episode(model: Any = WORK, **fields: Any) -> WireEpisode:
     """An episode of a scenario."""
-    return Episode(stage(model, **fields))
+    return WireEpisode(stage(model, **fields))
 
 
-def post(played: Episode, dialect: Dialect, body: dict[str, Any], *, retried: bool = False) -> Reply:
+def post(played: WireEpisode, dialect: Dialect, body: dict[str, Any], *, retried: bool = False) -> Reply:
     """A request for a turn; its answer arrives."""
     reply = played.post(dialect, json.dumps(body).encode(), retried=retried)
     played.delivered(reply.turn)
@@ -43,7 +44,7 @@ def post(played: Episode, dialect: Dialect, body: dict[str, Any], *, retried: bo
 def read(dialect: Dialect, reply: Reply) -> Answer:
     """What an answer says."""
     if reply.stream is None:
-        return SPOKEN[dialect].decode(json.loads(reply.body))
+        return CODECS[dialect].decode(json.loads(reply.body))
     lines = b"".join(reply.stream).decode().splitlines()
     data = [line[6:] for line in lines if line.startswith("data: ") and line != "data: [DONE]"]
     return decode_stream(dialect, [json.loads(text) for text in data])
@@ -52,7 +53,7 @@ def read(dialect: Dialect, reply: Reply) -> Answer:
 class Talk:
     """A client of a dialect that keeps its conversation as a careful one does."""
 
-    def __init__(self, played: Episode, dialect: Dialect = "anthropic", **fields: Any) -> None:
+    def __init__(self, played: WireEpisode, dialect: Dialect = "anthropic", **fields: Any) -> None:
         self.played = played
         self.dialect: Dialect = dialect
         self.fields = fields

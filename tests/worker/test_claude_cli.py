@@ -15,7 +15,7 @@ import pytest
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.pinned_environment import set_up
-from evalkit.wire.episode import Episode
+from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from evalkit.worker.store import open_store
 from evalkit.worker.task_records import Record
@@ -65,7 +65,7 @@ class Run:
         command = shlex.join([*hook, "--store", str(folder / "hook.sqlite"), *options])
         settings = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}}
         with Server() as server:
-            url = server.url(server.add(Episode(self.stage)))
+            url = server.url(server.add(WireEpisode(self.stage)))
             asked = [str(cli), "-p", "Do both.", "--output-format", "json", "--allowedTools", "Bash"]
             ran = subprocess.run(
                 [*asked, "--settings", json.dumps(settings)],

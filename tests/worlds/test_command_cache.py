@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evalkit.containment.machine import Machine, this_machine
+from evalkit.containment.machine import this_machine
+from evalkit.containment.ways import Machine
 from evalkit.worlds import command_cache, isolation
 from evalkit.worlds.folder import After, _Kept, run_on
 from evalkit.worlds.isolation import Bounds

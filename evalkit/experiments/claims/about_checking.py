@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from evalkit.experiments.claims.bench import Bench, with_checks
-from evalkit.experiments.claims.claim import Finding, Number
+from evalkit.experiments.claims.claim import Finding
+from evalkit.experiments.claims.number import Number
 from evalkit.scenarios.moves import AnyMove, CallMove, FinishSpec, RepeatMove, Reply, TurnMove
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scoring.episode import Episode

@@ -11,7 +11,8 @@ from evalkit.core.events import Crashed
 from evalkit.core.turns import Turn
 from evalkit.drivers.in_process import LoopMind, Watcher, drive
 from evalkit.experiments.claims.bench import UNLIMITED, Bench, completable, premature
-from evalkit.experiments.claims.claim import Finding, Number
+from evalkit.experiments.claims.claim import Finding
+from evalkit.experiments.claims.number import Number
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.scoring.worker_episode import run_worker_episode

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.experiments.claims.bench import Bench, completable, premature
-from evalkit.experiments.claims.claim import Finding, Number
+from evalkit.experiments.claims.claim import Finding
+from evalkit.experiments.claims.number import Number
 from evalkit.scenarios.moves import DelegateMove, RefuseMove, ThinkMove
 from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scoring.episode import Episode

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from evalkit.core.tasks import Checks, Limits
-from evalkit.experiments.claims.claim import Number
+from evalkit.experiments.claims.number import Number
 from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena

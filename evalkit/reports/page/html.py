@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import re
 import shutil
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,6 +36,7 @@ from evalkit.runs.store import Store
 from evalkit.scoring.episode_fields import MARKS
 from evalkit.secrets.bodies import clean_json
 from evalkit.stats.scenario_results import contender_names
+from evalkit.strategies.noisy_verifiers import Assumed
 from evalkit.strategies.presets import PRESETS, Preset
 
 #: Transcripts stay in the page up to so many bytes; beyond, all of them lie in files beside it.
@@ -250,7 +250,7 @@ def _render(
         spent_heads=SPENT_HEADS,
         meanings={RATE_NAMES[name]: RATE_MEANINGS[name] for name in RATE_NAMES},
         prices=(INPUT_USD_PER_MILLION, OUTPUT_USD_PER_MILLION),
-        verifiers=list(_verifiers(store.recipe.strategies)),
+        verifiers=list(_verifiers(store.recipe.verifiers)),
         strategies=list(_strategies(store)),
         data=data,
         scenes=page,
@@ -271,11 +271,9 @@ def _heats() -> list[str]:
     return [f"heat-{name.replace('_', '-')}" for name in order]
 
 
-def _verifiers(prints: dict[str, str]) -> Iterator[str]:
-    """The assumed error rates of each strategy that asks a verifier, read from its fingerprint."""
-    for name, text in prints.items():
-        for sees, misses, fooled, errors in re.findall(
-            r"verifier\(sees='(\w+)', misses=([\d.]+), fooled=([\d.]+), errors='(\w+)'\)", text
-        ):
-            rates = f"misses {percent(float(misses))}, fooled {percent(float(fooled))}"
-            yield f"{name} (sees {sees}) {rates}, errors {errors}"
+def _verifiers(verifiers: dict[str, tuple[Assumed, ...]]) -> Iterator[str]:
+    """The assumed error rates of each strategy that asks a verifier."""
+    for name, found in verifiers.items():
+        for each in found:
+            rates = f"misses {percent(each.misses)}, fooled {percent(each.fooled)}"
+            yield f"{name} (sees {each.sees}) {rates}, errors {each.errors}"

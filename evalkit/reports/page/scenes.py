@@ -15,11 +15,11 @@ import msgspec
 from evalkit.containment.workers import in_order
 from evalkit.core.tasks import Offered
 from evalkit.harnesses.episode_record import Exchange
+from evalkit.media.players import Recorded, replayer
 from evalkit.models.cassettes import CassetteError, Missed
 from evalkit.reports.page.cases import FLAG_BITS, Case
 from evalkit.reports.transcript import Step, observe_worker, replay
 from evalkit.runs.foreign_records import read_trace
-from evalkit.runs.medium import Recorded, replayer
 from evalkit.runs.plan import Plan, PlanError, Recipe, plan_from
 from evalkit.runs.store import Store
 from evalkit.scoring.arena import Arena

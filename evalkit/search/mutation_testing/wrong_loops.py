@@ -26,6 +26,7 @@ from evalkit.loop.transitions import on_results, on_turn
 from evalkit.search.proofs.steps import Rules
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.view import Instruments
+from evalkit.strategies.wording import CONTINUE
 
 _replace = msgspec.structs.replace
 #: What a turn is to a wrong loop that looks for one.
@@ -211,7 +212,7 @@ def first_call_only(turn: Turn, action: Action) -> Action:
 
 def message_after_pause(turn: Turn, action: Action) -> Action:
     """Answers a paused turn with a user message."""
-    return Send("Continue.") if isinstance(action, Resend) else action
+    return Send(CONTINUE) if isinstance(action, Resend) else action
 
 
 def same_limit(turn: Turn, action: Action) -> Action:

@@ -19,7 +19,7 @@ from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.scoring.worker_episode import run_worker_episode
 from evalkit.search.proofs.alphabet import Document, Move, scripted, witness
-from evalkit.search.proofs.environment import Ground, read_document
+from evalkit.search.proofs.environment import Environment, read_document
 from evalkit.search.proofs.monitor import NudgeWatch, StretchWatch, Watch
 from evalkit.search.proofs.steps import REFERENCE, Rules
 from evalkit.search.properties import NUDGES, STRETCHES, Property
@@ -130,20 +130,20 @@ def watch_of(needs: str, loop: Loop) -> Watch:
 class Confirmer:
     """Turns ways into counterexamples of one strategy; keeps the shortest real one for each property."""
 
-    def __init__(self, ground: Ground, rules: Rules = REFERENCE) -> None:
-        self.ground = ground
+    def __init__(self, environment: Environment, rules: Rules = REFERENCE) -> None:
+        self.environment = environment
         self.rules = rules
         self.found: dict[str, Counterexample] = {}
         #: Why a counterexample was dropped that did not come again when it was played twice.
         self.unsteady = ""
-        self._loop = Loop(ground.strategy, ground.task)
+        self._loop = Loop(environment.strategy, environment.task)
 
     def __call__(self, way: tuple[int, ...], fires: str, found: Property) -> int | None:
         """The turns of the shortest real run known that breaks the property; None where this way has none."""
         if found.name == "always_ends":
             endless = self.lasso(way, len(way) - 1, found)
             return endless.turns if endless is not None else None
-        moves = [self.ground.moves[place] for place in way]
+        moves = [self.environment.moves[place] for place in way]
         known = self.found.get(found.name)
         for script, turns in self._scripts(moves, fires):
             if known is not None and known.turns <= turns:
@@ -156,7 +156,7 @@ class Confirmer:
 
     def lasso(self, way: tuple[int, ...], stem: int, found: Property) -> Counterexample | None:
         """The counterexample of a run that comes back to a state and so need never end."""
-        moves = [self.ground.moves[place] for place in way]
+        moves = [self.environment.moves[place] for place in way]
         scripts: list[list[Move]] = []
         if len(way) - stem == 1:
             # A last move that waits for an item's name leaves a way out, so that the work can still be done.
@@ -176,12 +176,12 @@ class Confirmer:
 
     def _scripts(self, moves: list[Move], fires: str) -> Iterator[tuple[list[Move], int]]:
         """What the model's moves may be in full, with the turns each takes; the shortest first."""
-        strategy = self.ground.strategy
+        strategy = self.environment.strategy
         taken = sum(not move.happens for move in moves)
         if fires == "":
             yield moves, taken
         elif fires == "leaves":
-            leaves = next(move for move in self.ground.moves if move.happens == fires)
+            leaves = next(move for move in self.environment.moves if move.happens == fires)
             yield [*moves[:-1], leaves, moves[-1]], taken
         elif fires == "limit":
             yield from self._filled(moves)
@@ -201,7 +201,7 @@ class Confirmer:
         """The moves with reading calls between, so that the limit is reached at the last one."""
         turns, length = self._loop.limits.turns, sum(not move.happens for move in moves)
         counts = list(range(FILLING)) if turns is None else [turns - length] if turns >= length else []
-        item = next(iter(self.ground.task.vocabulary))
+        item = next(iter(self.environment.task.vocabulary))
         fillers = (
             Move("lists the items", {"call": "list_items"}),
             Move(f"reads {item}", {"call": "read_item", "with": {"item": item}}),
@@ -216,10 +216,12 @@ class Confirmer:
 
     def _tried(self, script: list[Move], turns: int, found: Property) -> Counterexample | None:
         """The counterexample that a script is, if a real run of it breaks the property."""
-        ground, strategy = self.ground, self.ground.strategy
-        names = tuple(ground.task.vocabulary)
-        moves = [*scripted(script, names, ground.setting.gated), *witness(names)]
-        document = ground.setting.document(strategy, moves, scenario_name(f"{strategy.name}-{found.name}"))
+        environment, strategy = self.environment, self.environment.strategy
+        names = tuple(environment.task.vocabulary)
+        moves = [*scripted(script, names, environment.setting.gated), *witness(names)]
+        document = environment.setting.document(
+            strategy, moves, scenario_name(f"{strategy.name}-{found.name}")
+        )
         document["summary"] = f"Against {strategy.name} it does not hold that {found.says}."
         arena = Arena(read_document(document), strategy.offers)
         blocks = any(move.blocks for move in script)
@@ -253,8 +255,8 @@ class Confirmer:
 
     def _run(self, arena: Arena, seed: int, found: Property) -> tuple[Episode, int]:
         """A real run, and what a watch saw broken; nobody watches a worker's steps."""
-        strategy = self.ground.strategy
-        if self.ground.setting.worker:
+        strategy = self.environment.strategy
+        if self.environment.setting.worker:
             return run_worker_episode(arena, strategy, seed), 0
         return run_with(arena, strategy, seed, self.rules, watch_of(found.needs, self._loop))
 

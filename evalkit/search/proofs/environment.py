@@ -1,4 +1,4 @@
-"""The ground that an exploration stands on: moves played on the real stage, the world kept as an int.
+"""The environment that an exploration stands on: moves played on the real stage, the world kept as an int.
 
 Nothing of player, world, tools or request rules is written again here: a move is delivered by its own script,
 its calls run by the driver's own hands, and what comes of it remembered.
@@ -111,7 +111,7 @@ def read_document(document: dict[str, Any]) -> Scenario:
     return scenario
 
 
-class Played(msgspec.Struct, frozen=True, gc=False):
+class TurnResult(msgspec.Struct, frozen=True, gc=False):
     """What came of a turn: the world after it, the calls that were run, and what was wrong about that.
 
     ``cut_off`` says that a call of a cut-off turn reached the world, ``surplus`` that an action had more
@@ -124,7 +124,7 @@ class Played(msgspec.Struct, frozen=True, gc=False):
     surplus: bool
 
 
-class Ground:
+class Environment:
     """The moves of one strategy in one setting, and what they do. It holds no state of an exploration.
 
     A world is an int of item sets: the items done, the skippable ones reported skipped; where effects come
@@ -170,7 +170,7 @@ class Ground:
         self.turns: tuple[Turn, ...] = tuple(
             silent if move.happens else self._delivered(place, 0)[1] for place, move in enumerate(self.moves)
         )
-        self._played: dict[tuple[int, int, tuple[Call, ...]], Played] = {}
+        self._played: dict[tuple[int, int, tuple[Call, ...]], TurnResult] = {}
         self._faults: dict[tuple[int, Action, tuple[Call, ...]], bool] = {}
         #: The items settled in a world once all effects have landed, and what its checks say before that.
         self.settled: dict[int, int] = _Known(self._settled)
@@ -235,7 +235,7 @@ class Ground:
         stage.begin_with(self._coming(world))
         return stage, stage.ask(Request())
 
-    def play(self, place: int, world: int, calls: tuple[Call, ...]) -> Played:
+    def play(self, place: int, world: int, calls: tuple[Call, ...]) -> TurnResult:
         """Deliver a move in a world and run these of its calls."""
         key = (place, world, calls)
         known = self._played.get(key)
@@ -243,7 +243,7 @@ class Ground:
             known = self._played[key] = self._play(place, world, calls)
         return known
 
-    def _play(self, place: int, world: int, calls: tuple[Call, ...]) -> Played:
+    def _play(self, place: int, world: int, calls: tuple[Call, ...]) -> TurnResult:
         stage, turn = self._delivered(place, world)
         before = self._had(stage)
         if calls and self.moves[place].then is not None:
@@ -252,7 +252,7 @@ class Ground:
             ran = tuple(run_call(stage, self.task, call) for call in calls)
         before.subtract(self._had(stage))
         effects = {action: -count for action, count in before.items() if count}
-        return Played(
+        return TurnResult(
             world=self.packed(stage.world, stage.coming),
             ran=ran,
             cut_off=not speaks(turn) and any(record.tool is not None for record in ran),
@@ -303,10 +303,10 @@ class Ground:
 class Reading:
     """The instruments of the explored loop: what it can measure of a world, and whether it did."""
 
-    __slots__ = ("ground", "last_turn", "read", "tokens", "usd", "world")
+    __slots__ = ("environment", "last_turn", "read", "tokens", "usd", "world")
 
-    def __init__(self, ground: Ground) -> None:
-        self.ground = ground
+    def __init__(self, environment: Environment) -> None:
+        self.environment = environment
         self.world = 0
         self.tokens = 0
         self.usd = 0.0
@@ -315,15 +315,15 @@ class Reading:
 
     def checks(self) -> Verdict:
         self.read = True
-        return self.ground.verdict(self.world)
+        return self.environment.verdict(self.world)
 
     def artifact(self) -> bool:
         self.read = True
-        return bool(self.world >> (self.ground.planes * self.ground.items) & 1)
+        return bool(self.world >> (self.environment.planes * self.environment.items) & 1)
 
     def replays(self, item: str) -> bool:
         self.read = True
-        return self.ground.replays(self.world, item)
+        return self.environment.replays(self.world, item)
 
 
 class _Known(dict[int, Any]):

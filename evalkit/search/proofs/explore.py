@@ -10,7 +10,7 @@ import msgspec
 
 from evalkit.loop.state import State, start
 from evalkit.search.proofs.cycles import find_cycle
-from evalkit.search.proofs.environment import Ground
+from evalkit.search.proofs.environment import Environment
 from evalkit.search.proofs.monitor import Watch
 from evalkit.search.proofs.packing import Packing
 from evalkit.search.proofs.steps import Outcome, Stepper
@@ -62,7 +62,7 @@ class Sweep:
 
     def __init__(
         self,
-        ground: Ground,
+        environment: Environment,
         stepper: Stepper,
         watch: Watch,
         wanted: tuple[Property, ...],
@@ -75,7 +75,7 @@ class Sweep:
         max_states: int = 1_000_000,
         progress: Progress | None = None,
     ) -> None:
-        self.ground = ground
+        self.environment = environment
         self.stepper = stepper
         self.watch = watch
         self.wanted = wanted
@@ -86,13 +86,13 @@ class Sweep:
         self._max_states = max_states
         self._progress = progress
         self._lasso = lasso
-        self._all, self._settled = ground.all, ground.settled
+        self._all, self._settled = environment.all, environment.settled
         self._places = tuple(
             place
-            for place, move in enumerate(ground.moves)
+            for place, move in enumerate(environment.moves)
             if (undo or not move.undoes) and not (lasso and move.happens)
         )
-        self.packing = Packing(ground, stepper.states, watch, self._places, merge=merge_items)
+        self.packing = Packing(environment, stepper.states, watch, self._places, merge=merge_items)
         self._tried: dict[tuple[str, int, bool], int] = {}
         self.keys = array("q")
         self.parents = array("l")
@@ -102,7 +102,7 @@ class Sweep:
 
     def start(self) -> int:
         """The first state."""
-        first: State = start(self.ground.strategy, self.ground.task)
+        first: State = start(self.environment.strategy, self.environment.task)
         return self.packing.pack(self.stepper.states.number(first), 0, 0)
 
     # Exploring
@@ -155,14 +155,14 @@ class Sweep:
     def _expand(self, index: int, depth: int, seen: dict[int, int], below: list[int]) -> None:
         key = self.keys[index]
         loop, memory, world = self.packing.unpack(key)
-        ground, watch, stepper = self.ground, self.watch, self.stepper
-        moves, turns = ground.moves, ground.turns
+        environment, watch, stepper = self.environment, self.watch, self.stepper
+        moves, turns = environment.moves, environment.turns
         shift, low, size = self.packing.shift, self.packing.low, watch.size
         canonical = self.packing.canonical if self.packing.orbits else None
         simple = type(watch) is Watch
         count = 0
         delivered = self.swept.delivered
-        coming, late, leaves = world & ground.coming, ground.late, ground.leaves
+        coming, late, leaves = world & environment.coming, environment.late, environment.leaves
         places = self.packing.places(key) if loop not in stepper.states.over else stepper.after_end
         for place in places:
             happens = moves[place].happens
@@ -184,7 +184,7 @@ class Sweep:
                 if simple:
                     then = memory | moves[place].blocks
                 elif happens:
-                    then = watch.told(memory, stepper.ground.events[place])
+                    then = watch.told(memory, stepper.environment.events[place])
                 else:
                     then, over = watch.after(
                         memory, turns[place], moves[place].blocks, outcome.ran, outcome.action
@@ -269,18 +269,18 @@ class Sweep:
 
     def _like(self, place: int) -> list[int]:
         """All moves, that one first and then those of its kind."""
-        moves = self.ground.moves
+        moves = self.environment.moves
         return sorted(
             self._places, key=lambda other: (other != place, moves[other].kind != moves[place].kind)
         )
 
     def _successors(self, key: int, place: int) -> Iterator[int]:
         loop, memory, world = self.packing.unpack(key)
-        turn, move = self.ground.turns[place], self.ground.moves[place]
+        turn, move = self.environment.turns[place], self.environment.moves[place]
         for outcome in self.stepper.outcomes(loop, place, world):
             if outcome.loop >= 0:
                 if move.happens:
-                    then = self.watch.told(memory, self.ground.events[place])
+                    then = self.watch.told(memory, self.environment.events[place])
                 else:
                     then, _ = self.watch.after(memory, turn, move.blocks, outcome.ran, outcome.action)
                 yield self.packing.pack(outcome.loop, then, outcome.worlds[world])
@@ -310,10 +310,10 @@ class Sweep:
 
     def _breaks(self, key: int, place: int, fires: str, broken: int) -> bool:
         """Whether a move breaks just these properties in a state, with that limit or cap firing."""
-        if self.ground.moves[place].happens:
+        if self.environment.moves[place].happens:
             return False
         loop, memory, world = self.packing.unpack(key)
-        turn, blocks = self.ground.turns[place], self.ground.moves[place].blocks
+        turn, blocks = self.environment.turns[place], self.environment.moves[place].blocks
         for outcome in self.stepper.outcomes(loop, place, world):
             if outcome.ending is not None:
                 bits = self._judged(outcome, outcome.worlds[world], memory, blocks)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from evalkit.search.proofs.alphabet import is_closed
-from evalkit.search.proofs.environment import Ground
+from evalkit.search.proofs.environment import Environment
 from evalkit.search.proofs.monitor import Watch
 from evalkit.search.proofs.symmetry import LoopStates, is_symmetric, permute, reads_artifact
 
@@ -21,28 +21,36 @@ class Packing:
     """
 
     def __init__(
-        self, ground: Ground, states: LoopStates, watch: Watch, places: tuple[int, ...], *, merge: bool
+        self,
+        environment: Environment,
+        states: LoopStates,
+        watch: Watch,
+        places: tuple[int, ...],
+        *,
+        merge: bool,
     ) -> None:
-        self._ground = ground
+        self._environment = environment
         self._states = states
         self._watch = watch
         self._places = places
-        self.shift = ground.width
+        self.shift = environment.width
         self.low = (1 << self.shift) - 1
-        if not reads_artifact(ground.strategy):
+        if not reads_artifact(environment.strategy):
             self.low >>= 1
-        alike = merge and is_symmetric(ground.strategy) and is_closed(ground.moves, ground.items)
+        alike = (
+            merge and is_symmetric(environment.strategy) and is_closed(environment.moves, environment.items)
+        )
         self.orbits = self._alike() if alike else ()
         self._canonical: dict[int, int] = {}
 
     def _alike(self) -> tuple[tuple[int, ...], ...]:
         """Groups of items that world and checks treat alike."""
-        ground = self._ground
-        weak = ground.weak if ground.setting.checks == "weak" else 0
+        environment = self._environment
+        weak = environment.weak if environment.setting.checks == "weak" else 0
         groups: dict[tuple[bool, bool], list[int]] = {}
-        for place in range(ground.items):
+        for place in range(environment.items):
             bit = 1 << place
-            groups.setdefault((bool(ground.skippable & bit), bool(weak & bit)), []).append(place)
+            groups.setdefault((bool(environment.skippable & bit), bool(weak & bit)), []).append(place)
         return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
     def pack(self, loop: int, memory: int, world: int) -> int:
@@ -68,12 +76,12 @@ class Packing:
     def _kinds(self, loop: int, memory: int, world: int) -> list[int]:
         """For each item all that a state says of it."""
         profile = self._states.profile(loop)
-        items = self._ground.items
+        items = self._environment.items
         planes = self._watch.planes
         kinds = []
         for place in range(items):
             kind = profile[place] << 2 | (world >> place & 1) << 1 | world >> (items + place) & 1
-            for plane in range(2, self._ground.planes):
+            for plane in range(2, self._environment.planes):
                 kind = kind << 1 | world >> (plane * items + place) & 1
             for plane in range(planes):
                 kind = kind << 1 | memory >> (plane * items + place) & 1
@@ -83,7 +91,7 @@ class Packing:
     def _sorted(self, key: int) -> int:
         loop, memory, world = self.unpack(key)
         kinds = self._kinds(loop, memory, world)
-        items = self._ground.items
+        items = self._environment.items
         order = list(range(items))
         for orbit in self.orbits:
             for place, old in zip(orbit, sorted(orbit, key=kinds.__getitem__), strict=True):
@@ -92,9 +100,9 @@ class Packing:
             return key
         new = tuple(order)
         ones = (1 << items) - 1
-        top = self._ground.planes * items
+        top = self._environment.planes * items
         renamed = world >> top << top
-        for plane in range(self._ground.planes):
+        for plane in range(self._environment.planes):
             renamed |= permute(world >> plane * items & ones, new) << plane * items
         world = renamed
         for plane in range(self._watch.planes):
@@ -116,5 +124,5 @@ class Packing:
         }
         if not twins:
             return self._places
-        moves = self._ground.moves
+        moves = self._environment.moves
         return [place for place in self._places if moves[place].item not in twins]

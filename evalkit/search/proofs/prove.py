@@ -13,7 +13,7 @@ from evalkit.core.tasks import Task
 from evalkit.loop.state import Loop
 from evalkit.search.proofs.alphabet import Move, not_covered, words_and_schemas
 from evalkit.search.proofs.counterexample import Confirmer, Counterexample, watch_of
-from evalkit.search.proofs.environment import Ground, Setting
+from evalkit.search.proofs.environment import Environment, Setting
 from evalkit.search.proofs.explore import Sweep, Swept
 from evalkit.search.proofs.purity import Noticed
 from evalkit.search.proofs.steps import EVERYTHING, KEEPS, REFERENCE, Rules, Stepper
@@ -91,8 +91,8 @@ def prove(
     condition or fold raises.
     """
     wanted = find_properties(names)
-    ground = Ground(strategy, setting or Setting(), moves)
-    run = _Run(ground, rules, depth, max_states, progress)
+    environment = Environment(strategy, setting or Setting(), moves)
+    run = _Run(environment, rules, depth, max_states, progress)
     answers: dict[str, Result] = {}
     applicable = []
     for found in wanted:
@@ -107,23 +107,23 @@ def prove(
             answers.update(run.answer(group))
     return Proof(
         strategy.name,
-        ground.setting,
-        len(ground.moves),
+        environment.setting,
+        len(environment.moves),
         tuple(answers[found.name] for found in wanted),
-        _over(ground),
+        _over(environment),
     )
 
 
-def _over(ground: Ground) -> str:
+def _over(environment: Environment) -> str:
     """Over what an answer holds, in words."""
-    words, schemas = words_and_schemas(ground.strategy)
-    setting = ground.setting
+    words, schemas = words_and_schemas(environment.strategy)
+    setting = environment.setting
     said = f", the words {', '.join(words)}" if words else ""
     filled = f", {len(schemas)} schema{'s' if len(schemas) > 1 else ''} filled" if schemas else ""
     gated = ", each to be approved" if setting.gated else ""
     by = ", run by the durable worker" if setting.worker else ""
     return (
-        f"{len(ground.moves)} moves{said}{filled}, {setting.items} items, {setting.skippable} of them"
+        f"{len(environment.moves)} moves{said}{filled}, {setting.items} items, {setting.skippable} of them"
         f" skippable{gated}, checks {setting.checks}{by}; what no move does is listed in docs/worst-cases.md"
     )
 
@@ -133,27 +133,27 @@ class _Run:
 
     def __init__(
         self,
-        ground: Ground,
+        environment: Environment,
         rules: Rules,
         depth: int | None,
         max_states: int,
         progress: Progress | None,
     ) -> None:
-        self.ground = ground
+        self.environment = environment
         self.rules = rules
-        self.loop = Loop(ground.strategy, ground.task)
-        self.finite = is_finite(ground.strategy)
+        self.loop = Loop(environment.strategy, environment.task)
+        self.finite = is_finite(environment.strategy)
         self.depth = depth if depth is not None or self.finite else DEPTH
         self.max_states = max_states
         self.progress = progress
-        self.confirm = Confirmer(ground, rules)
+        self.confirm = Confirmer(environment, rules)
         self.noticed = Noticed()
 
     def answer(self, group: tuple[Property, ...]) -> dict[str, Result]:
         """The answers on properties that need the same memory; nothing is proved that is not covered."""
         answers = self._answers(group)
         self.noticed.ask_again()
-        why = self.confirm.unsteady or self.noticed.why_not() or not_covered(self.ground.strategy)
+        why = self.confirm.unsteady or self.noticed.why_not() or not_covered(self.environment.strategy)
         if not why:
             return answers
         return {
@@ -182,7 +182,7 @@ class _Run:
         if found.name == "always_ends":
             how = "at its limit some moves do not end the run, but no run without an end was found"
             return _numbers(found, "bounded", how, swept)
-        if self.ground.strategy.random or not self.finite:
+        if self.environment.strategy.random or not self.finite:
             return _numbers(found, "bounded", "broken only in ways that no run was found for", swept)
         return self._result(found, self._sweep((found,), exact=True))
 
@@ -192,13 +192,15 @@ class _Run:
         if exact:
             limited = self.loop.limits.turns is not None or not self.finite
             keep = EVERYTHING if limited and not lasso else EVERYTHING - {"turns"}
-        strategy = self.ground.strategy
-        seeds = error_seeds(strategy, self.ground.task, self.loop.limits.turns) if strategy.random else (0,)
-        stepper = Stepper(self.ground, self.rules, keep, seeds, self.noticed)
+        strategy = self.environment.strategy
+        seeds = (
+            error_seeds(strategy, self.environment.task, self.loop.limits.turns) if strategy.random else (0,)
+        )
+        stepper = Stepper(self.environment, self.rules, keep, seeds, self.noticed)
         progress = self.progress
         label = " ".join((*(("exact",) if exact else ()), needs))
         swept = Sweep(
-            self.ground,
+            self.environment,
             stepper,
             watch_of(needs, self.loop),
             group,
@@ -211,7 +213,7 @@ class _Run:
             progress=None if progress is None else lambda *numbers: progress(label, *numbers),
         ).run()
         made = swept.delivered
-        names = tuple(move.name for place, move in enumerate(self.ground.moves) if place not in made)
+        names = tuple(move.name for place, move in enumerate(self.environment.moves) if place not in made)
         told = (*stepper.told, *((COMPLETE,) if swept.completes else ()))
         swept.witnesses = witnesses(self.loop, told, names)
         return swept

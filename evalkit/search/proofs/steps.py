@@ -15,7 +15,7 @@ from evalkit.drivers.in_process import StrategyFailed
 from evalkit.loop import transitions as reference
 from evalkit.loop.state import Loop, State
 from evalkit.loop.transitions import on_event
-from evalkit.search.proofs.environment import Ground, Reading
+from evalkit.search.proofs.environment import Environment, Reading
 from evalkit.search.proofs.purity import Noticed, watched
 from evalkit.search.proofs.symmetry import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn
 from evalkit.search.proofs.witnesses import told
@@ -52,35 +52,35 @@ class Rules(msgspec.Struct, frozen=True):
 REFERENCE = Rules()
 
 
-class Played(dict[int, int]):
+class MoveEffects(dict[int, int]):
     """A move with these of its calls run: what it makes of each world, worked out when it is asked.
 
     ``broken`` are the properties that running the calls breaks. ``varies`` says that the answers to them
     depend on the world; ``ran`` are the answers in the first world.
     """
 
-    def __init__(self, ground: Ground, place: int, calls: tuple[Call, ...]) -> None:
+    def __init__(self, environment: Environment, place: int, calls: tuple[Call, ...]) -> None:
         super().__init__()
-        self._ground, self._place, self.calls = ground, place, calls
-        first, last = ground.play(place, 0, calls), ground.play(place, ground.all, calls)
+        self._environment, self._place, self.calls = environment, place, calls
+        first, last = environment.play(place, 0, calls), environment.play(place, environment.all, calls)
         self.ran = first.ran
         self.varies = first.ran != last.ran
         self.broken = CUT_OFF * first.cut_off | DUPLICATE * (first.surplus or last.surplus)
         self._rules: dict[Action, int] = {}
 
     def __missing__(self, world: int) -> int:
-        after = self[world] = self._ground.play(self._place, world, self.calls).world
+        after = self[world] = self._environment.play(self._place, world, self.calls).world
         return after
 
     def answers(self, world: int) -> tuple[Ran, ...]:
         """The calls that were run in a world."""
-        return self._ground.play(self._place, world, self.calls).ran if self.varies else self.ran
+        return self._environment.play(self._place, world, self.calls).ran if self.varies else self.ran
 
     def rules(self, action: Action) -> int:
         """The bit of broken request rules where the request that carries out an action breaks one."""
         known = self._rules.get(action)
         if known is None:
-            known = RULES * self._ground.breaks_rules(self._place, action, self.calls)
+            known = RULES * self._environment.breaks_rules(self._place, action, self.calls)
             self._rules[action] = known
         return known
 
@@ -111,7 +111,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     reported: int | None
     broken: int
     ran: tuple[Ran, ...]
-    worlds: Played | Unchanged
+    worlds: MoveEffects | Unchanged
 
 
 class _Remembered(Condition):
@@ -130,7 +130,7 @@ class _Remembered(Condition):
         reading: Any = view.instruments
         key: Hashable = tuple(view.memory.values())
         if self._turn:
-            key = (key, id(view.turn))  # the turns of a ground live as long as it does
+            key = (key, id(view.turn))  # the turns of a environment live as long as it does
         known = self._verdicts.get(key)
         if type(known) is dict:
             reading.read = True
@@ -162,7 +162,7 @@ class _Plan(msgspec.Struct, frozen=True, gc=False):
     ``free`` are the outcomes short of the limit, where no world changes those.
     """
 
-    played: Played
+    played: MoveEffects
     calls: bool
     state: State | None
     limited: State | None = None
@@ -171,7 +171,7 @@ class _Plan(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stepper:
-    """Steps of one ground under one loop, kept where they do not depend on the world.
+    """Steps of one environment under one loop, kept where they do not depend on the world.
 
     ``keep`` are fields of the loop's state beyond folds and guard. Counters that are not kept start at zero
     in every step, and where a step moves one the step is taken again with the counter at its cap; the limit
@@ -181,18 +181,18 @@ class Stepper:
 
     def __init__(
         self,
-        ground: Ground,
+        environment: Environment,
         rules: Rules = REFERENCE,
         keep: frozenset[str] = frozenset(),
         seeds: tuple[int, ...] = (0,),
         noticed: Noticed | None = None,
     ) -> None:
-        strategy, task = ground.strategy, ground.task
+        strategy, task = environment.strategy, environment.task
         if noticed is not None:
             strategy = watched(strategy, noticed)
         if strategy.loop_guard:
             keep |= ACTED
-        self.ground = ground
+        self.environment = environment
         self.keep = keep
         self._on_turn, self._on_results = rules.on_turn, rules.on_results
         if strategy.done_when.finite and not strategy.random:
@@ -200,7 +200,7 @@ class Stepper:
         self._loops = [Loop(strategy, msgspec.structs.replace(task, seed=seed)) for seed in seeds]
         self.loop = self._loops[0]
         self.states = LoopStates(strategy, task, keep)
-        self._reading = Reading(ground)
+        self._reading = Reading(environment)
         self._caps = self._caps_of()
         names = [name for name, _ in self._caps]
         self._counters: Callable[[State], Any] = attrgetter(*names) if names else lambda state: None
@@ -211,16 +211,16 @@ class Stepper:
         self._sets_turns = self._limits.turns is not None and "turns" not in keep
         costs = self._limits.tokens is not None or self._limits.usd is not None
         self._tries_limit = self._sets_turns or costs
-        self._moves = len(ground.moves)
-        self._events = ground.events
-        self._happens = [move.happens for move in ground.moves]
+        self._moves = len(environment.moves)
+        self._events = environment.events
+        self._happens = [move.happens for move in environment.moves]
         #: Whether a run that has ended may go on, and what may happen then.
         self.after_end = tuple(place for place, kind in enumerate(self._happens) if kind == "ended")
-        self._leaves = ground.leaves >= 0
+        self._leaves = environment.leaves >= 0
         #: What the loop made of turns, in words.
         self.told: set[str] = set()
         self._plans: dict[int, _Plan] = {}
-        self._played: dict[tuple[int, tuple[Call, ...]], Played] = {}
+        self._played: dict[tuple[int, tuple[Call, ...]], MoveEffects] = {}
 
     def _caps_of(self) -> tuple[tuple[str, int], ...]:
         """Counters that are not kept, with their caps."""
@@ -246,7 +246,7 @@ class Stepper:
                 return plan.outcomes or self._taken(self.loop, plan, number, place, world)
             return self._first_outcomes(number, place, world)
         except Exception as error:
-            move = self.ground.moves[place].name
+            move = self.environment.moves[place].name
             raise StrategyFailed(f"when the model {move}: {type(error).__name__}: {error}") from error
 
     def _first_outcomes(self, number: int, place: int, world: int) -> tuple[Outcome, ...]:
@@ -290,16 +290,16 @@ class Stepper:
 
     # Taking a step
 
-    def _play(self, place: int, calls: tuple[Call, ...]) -> Played:
+    def _play(self, place: int, calls: tuple[Call, ...]) -> MoveEffects:
         key = (place, calls)
         played = self._played.get(key)
         if played is None:
-            played = self._played[key] = Played(self.ground, place, calls)
+            played = self._played[key] = MoveEffects(self.environment, place, calls)
         return played
 
     def _planned(self, loop: Loop, number: int, place: int, world: int) -> _Plan:
         """The part of a step that needs no world, if it asks for tools."""
-        turn, reading = self.ground.turns[place], self._reading
+        turn, reading = self.environment.turns[place], self._reading
         played = self._play(place, ())
         reading.world, reading.last_turn = played[world], turn
         state = self.states.states[number]
@@ -336,7 +336,7 @@ class Stepper:
         """What a move leads to while no limit of turns, tokens or money is reached."""
         if self._sets_turns and self._limits.turns == 1:
             return ()
-        turn, reading, played = self.ground.turns[place], self._reading, plan.played
+        turn, reading, played = self.environment.turns[place], self._reading, plan.played
         before = self.states.states[number]
         reading.world, reading.last_turn = played[world], turn
         reached, outcome = self._outcome(loop, state, turn, played, "", world)
@@ -355,17 +355,17 @@ class Stepper:
                 found.append(self._outcome(loop, full, turn, played, name, world)[1])
         return tuple(found)
 
-    def _after_tools(self, loop: Loop, state: State, place: int, played: Played, world: int) -> State:
+    def _after_tools(self, loop: Loop, state: State, place: int, played: MoveEffects, world: int) -> State:
         """A state taken through a turn that asks for tools, to where they have run."""
         reading = self._reading
         reading.world = self._play(place, ())[world]
-        reached, _, _ = self._on_turn(loop, state, self.ground.turns[place], reading)
+        reached, _, _ = self._on_turn(loop, state, self.environment.turns[place], reading)
         reading.world = played[world]
         return self._on_results(loop, reached, played.answers(world))
 
     def _at_limit(self, loop: Loop, state: State, place: int, plan: _Plan, world: int) -> Outcome:
         """The step at which the limit is reached; a run that goes on after it is endless."""
-        turn, limits, reading = self.ground.turns[place], self._limits, self._reading
+        turn, limits, reading = self.environment.turns[place], self._limits, self._reading
         reading.world, reading.last_turn = plan.played[world], turn
         if not self._sets_turns:
             if limits.tokens is not None:
@@ -379,14 +379,14 @@ class Stepper:
         return outcome
 
     def _outcome(
-        self, loop: Loop, state: State, turn: Turn, played: Played, fires: str, world: int
+        self, loop: Loop, state: State, turn: Turn, played: MoveEffects, fires: str, world: int
     ) -> tuple[State, Outcome]:
         reached, action, _ = self._on_turn(loop, state, turn, self._reading)
         self.told.add(told(turn, action))
         ran = played.ran if not played.varies else played.answers(world)
         if type(action) is End:
             report = action.ending.report.outstanding if self._reports else None
-            reported = None if report is None else self.ground.task.items_of(report)
+            reported = None if report is None else self.environment.task.items_of(report)
             # The user may write once more, unless a limit is what ended the run.
             goes_on = self.after_end and fires != "limit"
             after = self.states.number(reached, over=True) if goes_on else -1

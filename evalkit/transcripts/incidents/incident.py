@@ -15,7 +15,7 @@ import msgspec
 
 from evalkit.core.tasks import occurs_whole
 from evalkit.core.turns import Call, parse_arguments
-from evalkit.strategies.presets import OWN_WORDS
+from evalkit.strategies.wording import OWN_WORDS
 from evalkit.transcripts.effects import only_reads
 from evalkit.transcripts.recording import Recording, bare_name, finishes
 from evalkit.transcripts.replay import Replay

@@ -13,13 +13,14 @@ from evalkit.cli import main
 from evalkit.experiments.claims import about_continuing, about_stopping
 from evalkit.experiments.claims.bench import UNLIMITED, Bench, completable, premature, with_checks
 from evalkit.experiments.claims.catalogue import CLAIMS
-from evalkit.experiments.claims.claim import VERDICTS, Claim, Finding, Number, Result
+from evalkit.experiments.claims.claim import VERDICTS, Claim, Finding, Result
 from evalkit.experiments.claims.document import COMMAND, claims_text, run_claims
+from evalkit.experiments.claims.number import Number
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.presets import PRESETS
 from tests.helpers import scenario
 
-PAGE = Path(__file__).parents[2] / "docs" / "claims.md"
+PAGE = Path(__file__).parents[3] / "docs" / "claims.md"
 LIBRARY = [loaded for loaded in load_suites() if loaded.world.kind not in ("repo", "files")]
 POPULATIONS = load_suites(("populations",))
 LIST = {"call": "list_items"}

@@ -35,7 +35,7 @@ from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.strategy import Strategy
 from tests.helpers import scenario
 
-PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+PAGE = Path(__file__).parents[3] / "docs" / "coverage.md"
 LIBRARY = load_suites()
 #: Worlds that run no commands.
 QUICK = [loaded for loaded in in_the_loop(LIBRARY) if loaded.world.kind not in ("repo", "files")]

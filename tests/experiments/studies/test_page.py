@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/studies.md").read_text(encoding="utf-8")
 STUDIES = {"Repeated looks": "looks", "Masked tools": "stuck", "Giving up in time": "giving-up"}
 

@@ -94,7 +94,7 @@ def test_the_frontier() -> None:
 
 @pytest.mark.parametrize("each", PUBLISHED)
 def test_a_published_claim_names_its_source_and_the_page_has_it(each: Any) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     assert each.source in (root / "docs/sources.md").read_text(encoding="utf-8")
     assert 0 <= each.saves[0] <= each.saves[1] <= 100
 
