@@ -15,7 +15,8 @@ from evalkit.core.turns import Call, Claim, Turn, make_turn, parse_arguments
 from evalkit.models.cassettes import Playing
 from evalkit.models.clients import SdkModel
 from evalkit.models.ledger import Purse
-from evalkit.stage.stage import NeverEnds, ToolFailed
+from evalkit.stage.stage import NeverEnds
+from evalkit.stage.tools import ToolFailed
 from evalkit.strategies.claim_reader import read_claim, read_skips
 from evalkit.worlds import World, action_of
 

@@ -18,7 +18,8 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode_fields import SEEN, Episode, spoilers_of
 from evalkit.scoring.reasons import why_not_correct
-from evalkit.stage.stage import NeverEnds, Stage, ToolFailed
+from evalkit.stage.stage import NeverEnds, Stage
+from evalkit.stage.tools import ToolFailed
 from evalkit.strategies.strategy import Strategy
 from evalkit.worlds import World
 

@@ -31,7 +31,8 @@ from evalkit.scoring.episode import Episode, score
 from evalkit.scoring.reasons import first_harm
 from evalkit.stage.approver import Approver
 from evalkit.stage.compactor import Compactor, compactions
-from evalkit.stage.stage import NeverEnds, ToolFailed
+from evalkit.stage.stage import NeverEnds
+from evalkit.stage.tools import ToolFailed
 from evalkit.wire.dialects import Dialect
 from evalkit.wire.episode import WireEpisode
 from evalkit.wire.expressible import has_background, not_expressible

@@ -21,7 +21,7 @@ from evalkit.core.requests import Delivered, Request, Result
 from evalkit.core.turns import Call, Turn
 from evalkit.drivers.in_process import LoopMind, StrategyFailed, drive
 from evalkit.loop.state import Loop, start
-from evalkit.stage.stage import ToolFailed
+from evalkit.stage.tools import ToolFailed
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.checklist import checklist_of
 from evalkit.worker.encoding import echo_of

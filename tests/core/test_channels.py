@@ -136,11 +136,11 @@ def test_the_rooms_ask_the_same_function() -> None:
     from evalkit.loop import transitions
     from evalkit.scenarios import emissions
     from evalkit.scoring import ideal
-    from evalkit.stage import stage
+    from evalkit.stage import events
     from evalkit.strategies import folds
     from evalkit.worker import attempt, telemetry
 
-    for room in (trace, stage, ideal, attempt, telemetry):
+    for room in (trace, events, ideal, attempt, telemetry):
         assert vars(room)["is_decision"] is channels.is_decision, room.__name__
     for room in (emissions, folds):
         assert vars(room)["skip_told"] is channels.skip_told, room.__name__

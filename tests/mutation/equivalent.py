@@ -23,12 +23,12 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "What is remembered of answers is read where a request stands at an earlier turn or at none. Only a "
         "stage at the end of a wire, which remembers, is asked from there."
     ),
-    ("evalkit.stage.stage.Stage._through_events", "said or event in found", "event in found"): (
+    ("evalkit.stage.events.Events._through_events", "said or event in found", "event in found"): (
         "Whether words were said is asked together with whether any wait. Words that come after some were "
         "said always wait, unless the user is gone, and then all that come later are dropped."
     ),
     (
-        "evalkit.stage.stage.Stage.crash_answered",
+        "evalkit.stage.events.Events.crash_answered",
         "not self._crash_answered or turn is None",
         "not self._crash_answered",
     ): (

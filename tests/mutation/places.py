@@ -56,7 +56,7 @@ PLACES = (
     ),
     Place(
         "stage",
-        ("evalkit.stage.stage",),
+        tuple(f"evalkit.stage.{name}" for name in ("stage", "events", "conversation", "helpers", "tools")),
         ("tests/stage/test_stage.py", "tests/harnesses/test_compaction.py", *_EVENTS, *_RESUMED, *_SCORES),
     ),
     Place(

@@ -11,7 +11,7 @@ import pytest
 from mcp.client.client import Client
 
 from evalkit.core.tasks import FINISH_TOOL
-from evalkit.stage.stage import ToolFailed
+from evalkit.stage.tools import ToolFailed
 from evalkit.wire.episode import WireEpisode
 from evalkit.wire.server import Server
 from evalkit.wire.tool_names import ToolNames
