@@ -8,10 +8,11 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from evalkit.core.continuation import Decision
 from evalkit.core.decisions import Ending, EndingKind
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
-from evalkit.core.trace import Decision, Trace
+from evalkit.core.trace import Trace
 from evalkit.drivers.in_process import LoopMind, StrategyFailed, Watcher, drive
 from evalkit.loop.state import limits_of
 from evalkit.scenarios.scenario import Scenario

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_type_hints
 
 import msgspec
 
+from evalkit.core.continuation import Stretches
 from evalkit.core.decisions import EndingKind
-from evalkit.core.trace import Finding, Stretches
+from evalkit.core.trace import Finding
 from evalkit.secrets.cleaning import clean_text
 
 #: ``rate``: a share, None where the episode is outside of its base. ``flag``: shown where set, added up.

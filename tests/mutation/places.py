@@ -75,7 +75,11 @@ PLACES = (
             "tests/worlds/test_file_checks.py",
         ),
     ),
-    Place("observer", ("evalkit.core.trace",), ("tests/core/test_traces.py", *_SCORES, *_LOOP)),
+    Place(
+        "observer",
+        ("evalkit.core.trace", "evalkit.core.continuation"),
+        ("tests/core/test_traces.py", *_SCORES, *_LOOP),
+    ),
     Place(
         "scoring",
         (

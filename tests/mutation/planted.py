@@ -23,7 +23,7 @@ _PLANTED = (
     ),
     (
         "progress does not reset the stretch of nudges",
-        "evalkit.core.trace",
+        "evalkit.core.continuation",
         "self._stretch = self._nudges = self._repeating = 0",
         "self._stretch = self._repeating = 0",
     ),
