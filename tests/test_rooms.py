@@ -33,7 +33,7 @@ from evalkit.scoring.episode import run_episode
 from evalkit.search.proofs.prove import prove
 from evalkit.secrets.cleaning import clean_text
 from evalkit.stats.summary import summarize
-from evalkit.strategies.conditions import Condition
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.presets import PRESETS
 from evalkit.wire.answers import Outgoing
 from evalkit.wire.codecs import CODECS

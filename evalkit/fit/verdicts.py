@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import Condition
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.presets import ChecksFirst
 
 

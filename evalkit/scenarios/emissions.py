@@ -46,6 +46,7 @@ from evalkit.scenarios.moves import (
     WorkMove,
     verb_of,
 )
+from evalkit.scenarios.output_schema import _union, json_text, typed_output
 from evalkit.worlds import World, action_of
 
 #: Stands in a template for what makes a key fresh; replaced on delivery.
@@ -206,7 +207,7 @@ class Script:
         part = self._calls(((tool, arguments),), None)
         if not settles:
             return part
-        arm = Arm(tool, _json(arguments), settles=item)
+        arm = Arm(tool, json_text(arguments), settles=item)
         return msgspec.structs.replace(part, arms=(arm,), attempts=self.world.bits((item,)))
 
     def ticks(self, items: tuple[str, ...]) -> Part:
@@ -225,9 +226,9 @@ class Script:
         told = None
         blocks = []
         for tool, arguments in calls:
-            blocks.append(Call("", tool, _json(arguments)))
+            blocks.append(Call("", tool, json_text(arguments)))
             if tool == FINISH_TOOL and self.offered.finish:
-                told = read_finish(_json(arguments))
+                told = read_finish(json_text(arguments))
         arms = tuple(Arm(block.tool, block.arguments, reply) for block in blocks) if reply else ()
         return Part(tuple(blocks), stop="tool_use", told=told, arms=arms)
 
@@ -278,10 +279,10 @@ class Script:
     def _output(self, move: OutputMove, scope: Scope) -> Part:
         """Typed output as it is written; by another channel it is the claim that counts."""
         if move.channel in ("offered", "output", "text"):
-            return Part((Text(_json(move.output)),), claim=move.claim)
+            return Part((Text(json_text(move.output)),), claim=move.claim)
         told = self._told(None, move.claim, scope)
         return self._claim(
-            _json(move.output), move.claim, self._channel(move.channel, move.claim), told, None
+            json_text(move.output), move.claim, self._channel(move.channel, move.claim), told, None
         )
 
     def _claim(self, words: str, claim: Claim, channel: Channel, told: Finish, move: Move | None) -> Part:
@@ -294,11 +295,11 @@ class Script:
                 "reason_skipped": told.reason,
             }
             blocks: tuple[Block, ...] = (Text(words, phase),) if words else ()
-            call = Call("", FINISH_TOOL, _json(arguments))
+            call = Call("", FINISH_TOOL, json_text(arguments))
             return Part((*blocks, call), stop="tool_use", claim=claim, told=told)
         if channel == "output":
             value = typed_output(self.output, words, told)
-            return Part((Text(_json(value), phase),), claim=claim, told=told)
+            return Part((Text(json_text(value), phase),), claim=claim, told=told)
         if explicit and told.skipped:
             reason = f" ({told.reason})" if told.reason else ""
             words = f"{words} Skipped: {', '.join(told.skipped)}{reason}."
@@ -324,7 +325,7 @@ class Script:
         else:
             item = move.truncate.work
         tool, arguments = self.world.settle_calls(item, NONCE)[0]
-        written = _json(arguments)
+        written = json_text(arguments)
         if not move.parses:
             written = written[: max(1, len(written) * 2 // 3)]
         return Part((Call("", tool, written),), stop=stop, claim=move.claim)
@@ -342,9 +343,9 @@ class Script:
             elif "work" in block:
                 attempts |= self.world.bits((block["work"],))
                 for tool, arguments in self.world.settle_calls(block["work"], NONCE):
-                    blocks.append(Call("", tool, _json(arguments)))
+                    blocks.append(Call("", tool, json_text(arguments)))
             else:
-                blocks.append(Call("", block["call"], _json(block.get("with", {}))))
+                blocks.append(Call("", block["call"], json_text(block.get("with", {}))))
         calls = [block for block in blocks if isinstance(block, Call)]
         finishes = [call.arguments for call in calls if call.tool == FINISH_TOOL and self.offered.finish]
         told = read_finish(finishes[-1]) if finishes else None
@@ -354,7 +355,7 @@ class Script:
 
     def delegate(self, move: DelegateMove, scope: Scope, program: Any) -> Part:
         """The call within which a child agent plays its moves."""
-        call = Call("", DELEGATE_TOOL, _json({"name": move.delegate.name}))
+        call = Call("", DELEGATE_TOOL, json_text({"name": move.delegate.name}))
         return Part((call,), "tool_use", children=(Child(call.arguments, program, scope),))
 
     def begun(self, cut: str, scope: Scope) -> Turn:
@@ -363,7 +364,7 @@ class Script:
         bits = self.world.vocabulary
         item = next((item for item in items if not scope.attempted & bits[item]), items[0])
         tool, arguments = self.world.settle_calls(item, "broken")[0]
-        written = _json(arguments)
+        written = json_text(arguments)
         if cut == "in_call":
             written = written[: max(1, len(written) * 2 // 3)]
         return make_turn((Text("Next:"), Call("call_broken", tool, written)), "tool_use")
@@ -476,42 +477,3 @@ def freshen(emitted: Emission, nonce: str) -> Emission:
         for arguments in dict.fromkeys(made.get((arm.tool, arm.arguments), (arm.arguments,)))
     )
     return msgspec.structs.replace(emitted, turn=turn, arms=arms)
-
-
-def typed_output(schema: Mapping[str, Any] | None, words: str, told: Finish) -> Any:
-    """Output of a schema's shape that says what a claim says; without a schema, of the default shape."""
-    if schema is None:
-        return {"summary": words, "completed": list(told.completed), "skipped": list(told.skipped)}
-    return _instance(schema, words, told, "")
-
-
-def _instance(schema: Any, words: str, told: Finish, name: str) -> Any:
-    if not isinstance(schema, Mapping):
-        return words
-    if "const" in schema:
-        return schema["const"]
-    if schema.get("enum"):
-        return schema["enum"][0]
-    kind = schema.get("type")
-    if kind == "object":
-        properties = schema.get("properties", {})
-        wanted = schema.get("required", properties)
-        return {key: _instance(properties.get(key, {}), words, told, key) for key in wanted}
-    if kind == "array":
-        return list(told.skipped if "skip" in name else told.completed)
-    if kind in ("integer", "number"):
-        return len(told.completed)
-    if kind == "boolean":
-        return True
-    return words
-
-
-def _union(sets: Any) -> int:
-    union = 0
-    for items in sets:
-        union |= items
-    return union
-
-
-def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

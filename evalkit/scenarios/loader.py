@@ -15,37 +15,27 @@ import msgspec
 
 from evalkit.core.decisions import ENDINGS, TRUTHS
 from evalkit.core.names import NAME_ALLOWED, among, is_name
-from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Limits
+from evalkit.core.tasks import Limits
 from evalkit.scenarios.drawn_scenarios import drawn_documents
+from evalkit.scenarios.move_checks import MAX_LABEL, check_known, check_move, kind_of
 from evalkit.scenarios.moves import (
     EVENTS,
     VERBS,
     AnyMove,
-    ApproveMove,
-    CallMove,
-    CompactMove,
     CrashMove,
     DelegateMove,
     EitherMove,
-    FinishMove,
-    FinishSpec,
-    Move,
     Option,
-    RawMove,
     RepeatMove,
-    Reply,
-    SayMove,
-    TruncateMove,
     TurnMove,
     UserMove,
-    WaitMove,
     verb_of,
 )
 from evalkit.scenarios.output_schema import schema_problem
 from evalkit.scenarios.personas import PERSONAS, persona_moves
 from evalkit.scenarios.population import POPULATION, Population
 from evalkit.scenarios.scenario import Expect, Scenario, TaskSpec, walk
-from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, field_name, read_file, read_yaml
+from evalkit.scenarios.yaml_source import Path, ScenarioError, Source, read_file, read_yaml
 from evalkit.worlds import WorldError, WorldSpec, world_class
 
 __all__ = ["ScenarioError", "load_file", "load_text"]
@@ -73,7 +63,6 @@ MAX_VARIANTS = 500
 MAX_ITEMS = 1_000
 MAX_ID = 200
 MAX_NOISE = 10_000
-MAX_LABEL = 100
 #: What may stand in a ``turn``: moves that are one turn by themselves, and a crash among its calls.
 _PARTS = frozenset(
     ("call", "work", "undo", "say", "think", "empty", "finish", "tick", "output", "pause", "truncate")
@@ -136,7 +125,7 @@ def document_of(scenario: Scenario) -> dict[str, Any]:
 def _variants(source: Source) -> Iterator[tuple[str, Source]]:
     """One document for each value of a list in ``limits.turns`` or in a ``stop``."""
     if not isinstance(source.value, dict):
-        raise source.error((), f"a scenario is a mapping, found {_kind(source.value)}")
+        raise source.error((), f"a scenario is a mapping, found {kind_of(source.value)}")
     name = source.value.get("scenario")
     places = sorted(_lists(source.value, ()), key=str)
     if not places:
@@ -179,11 +168,6 @@ def _at(value: Any, path: Path) -> Any:
 
 
 # One document
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
-    return names.get(type(value), "a number")
 
 
 def _unknown(field: str, allowed: Iterable[str]) -> str:
@@ -263,7 +247,7 @@ def _text(source: Source, path: Path, default: str | None = None) -> str:
     if value is None and default is not None:
         return default
     if not isinstance(value, str):
-        raise source.error(path, f"expected text, found {_kind(value)}; quote it")
+        raise source.error(path, f"expected text, found {kind_of(value)}; quote it")
     return value
 
 
@@ -299,7 +283,7 @@ def _limits(source: Source) -> Limits:
         return Limits()
     value = source.value["limits"]
     if not isinstance(value, dict):
-        raise source.error(("limits",), f"expected a mapping, found {_kind(value)}")
+        raise source.error(("limits",), f"expected a mapping, found {kind_of(value)}")
     for key, amount in value.items():
         if key not in _LIMITS:
             raise source.error(("limits", key), _unknown(key, _LIMITS))
@@ -320,7 +304,7 @@ def _limits(source: Source) -> Limits:
 def _world(source: Source) -> WorldSpec:
     value = source.value["world"]
     if not isinstance(value, dict):
-        raise source.error(("world",), f"expected a mapping, found {_kind(value)}")
+        raise source.error(("world",), f"expected a mapping, found {kind_of(value)}")
     kind = value.get("kind")
     if not isinstance(kind, str):
         raise source.error(("world",), "field 'kind' is missing")
@@ -348,7 +332,7 @@ def _world(source: Source) -> WorldSpec:
         ("weak_checks", spec.items),
     ):
         for place, item in enumerate(getattr(spec, field) or ()):
-            _known(source, ("world", field, place), item, known)
+            check_known(source, ("world", field, place), item, known)
     try:
         world(spec).close()
     except WorldError as error:
@@ -370,11 +354,6 @@ def _ids(source: Source, path: Path, names: tuple[str, ...]) -> None:
             )
         if name in names[:place]:
             raise source.error(here, f"{name!r} stands here twice")
-
-
-def _known(source: Source, path: Path, item: str, known: tuple[str, ...]) -> None:
-    if item not in known:
-        raise source.error(path, f"unknown item {item!r}; known: {', '.join(known[:12])}")
 
 
 def _accept(source: Source) -> tuple[str, ...] | None:
@@ -420,13 +399,13 @@ def _moves(
     source: Source, path: Path, value: Any, world: WorldSpec, allowed: frozenset[str]
 ) -> tuple[AnyMove, ...]:
     if not isinstance(value, list | tuple) or not value:
-        raise source.error(path, f"expected a list of moves, found {_kind(value)}")
+        raise source.error(path, f"expected a list of moves, found {kind_of(value)}")
     return tuple(_move(source, (*path, place), inner, world, allowed) for place, inner in enumerate(value))
 
 
 def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: frozenset[str]) -> AnyMove:
     if not isinstance(value, dict):
-        raise source.error(path, f"expected a move, found {_kind(value)}")
+        raise source.error(path, f"expected a move, found {kind_of(value)}")
     verb = next((verb for verb in VERBS if verb in value), None)
     if verb is None or verb not in allowed:
         name = verb or next(iter(value), "")
@@ -460,7 +439,7 @@ def _move(source: Source, path: Path, value: Any, world: WorldSpec, allowed: fro
         return msgspec.structs.replace(move, delegate=msgspec.structs.replace(move.delegate, do=inner))
     if isinstance(move, EitherMove):
         return _either(source, path, move, world, allowed)
-    _check_ids(source, path, move, world)
+    check_move(source, path, move, world)
     return move  # type: ignore[no-any-return]
 
 
@@ -481,115 +460,3 @@ def _either(
         for place, option in enumerate(move.either)
     )
     return msgspec.structs.replace(move, either=options)
-
-
-def _check_ids(source: Source, path: Path, move: Move, world: WorldSpec) -> None:
-    """Every item and tool that a move names must exist."""
-    known = tuple(dict.fromkeys((*world.items, *world.forbidden)))
-    for field in ("work", "undo", "tick"):
-        value = getattr(move, field, None)
-        if isinstance(value, tuple):
-            for place, item in enumerate(value):
-                _known(source, (*path, field, place), item, known)
-    _check_event(source, path, move, world, known)
-    reply = getattr(move, "reply", None)
-    if isinstance(reply, Reply) and reply.lands != 2 and reply.effect != "late":
-        raise source.error((*path, "reply", "lands"), "only a late effect lands; add effect: late")
-    if isinstance(move, WaitMove):
-        _known(source, (*path, "wait", "item"), move.wait.item, known)
-    if isinstance(move, TruncateMove) and not isinstance(move.truncate, str):
-        _known(source, (*path, "truncate", "work"), move.truncate.work, known)
-    if isinstance(move, SayMove | FinishMove) and isinstance(move.finish, FinishSpec):
-        completed = move.finish.completed
-        for field, names in (
-            ("completed", completed if isinstance(completed, tuple) else ()),
-            ("skipped", move.finish.skipped),
-        ):
-            for place, item in enumerate(names):
-                _known(source, (*path, "finish", field, place), item, known)
-    if isinstance(move, CallMove):
-        tools = [tool.name for tool in world_class(world.kind).tools]
-        if move.call not in (*tools, FINISH_TOOL, CHECKLIST_TOOL):
-            allowed = ", ".join((*tools, FINISH_TOOL, CHECKLIST_TOOL))
-            raise source.error((*path, "call"), f"unknown tool {move.call!r}; known: {allowed}")
-    if isinstance(move, RawMove):
-        _check_raw(source, (*path, "raw", "content"), move, known)
-    faults = getattr(move, "fault", None)
-    if faults is not None:
-        kinds = [name for name in ("status", "cut", "body", "stall_s") if getattr(faults, name) is not None]
-        if len(kinds) != 1:
-            raise source.error((*path, "fault"), "expected exactly one of status, cut, body, stall_s")
-        if faults.window is not None and faults.status not in (400, 413):
-            raise source.error((*path, "fault", "window"), "only a status of 400 or 413 says it is full")
-
-
-def _check_event(source: Source, path: Path, move: Move, world: WorldSpec, known: tuple[str, ...]) -> None:
-    """What an event names must exist, and may not contradict itself."""
-    if isinstance(move, UserMove):
-        for place, item in enumerate(move.user.asks):
-            _known(source, (*path, "user", "asks", place), item, world.items)
-    if isinstance(move, CompactMove):
-        for place, item in enumerate(move.spec.forgets):
-            _known(source, (*path, "compact", "forgets", place), item, known)
-        if move.spec.forgets and move.spec.summary != "faithful":
-            raise source.error((*path, "compact", "forgets"), "only a faithful summary leaves ids out")
-    if isinstance(move, CrashMove) and move.spec.before and move.spec.at != "tool":
-        raise source.error((*path, "crash", "before"), f"goes with at: tool, found {move.spec.at!r}")
-    if not isinstance(move, ApproveMove):
-        return
-    if isinstance(move.approve, tuple):
-        for place, item in enumerate(move.approve):
-            _known(source, (*path, "approve", place), item, known)
-        return
-    spec, here = move.spec, (*path, "approve")
-    for field in ("allow", "refuse", "order"):
-        named = getattr(spec, field)
-        for place, item in enumerate(named if isinstance(named, tuple) else ()):
-            _known(source, (*here, field, place), item, known)
-    for old, new in spec.change.items():
-        _known(source, (*here, "change", old), old, known)
-        _known(source, (*here, "change", old), new, known)
-    refused = set(spec.refuse)
-    for field, named in (
-        ("allow", spec.allow if isinstance(spec.allow, tuple) else ()),
-        ("change", spec.change),
-    ):
-        both = [item for item in named if item in refused]
-        if both:
-            raise source.error((*here, field), f"{both[0]!r} is refused too; a call has one decision")
-
-
-_RAW_BLOCKS = {
-    "text": {"text", "phase"},
-    "thinking": {"thinking"},
-    "call": {"call", "with"},
-    "work": {"work"},
-    "server_call": {"server_call", "result"},
-}
-
-
-def _check_raw(source: Source, path: Path, move: RawMove, known: tuple[str, ...]) -> None:
-    raw = move.raw
-    if isinstance(raw.stop, str) and len(raw.stop) > MAX_LABEL:
-        raise source.error((*path[:-1], "stop"), f"a label has at most {MAX_LABEL} characters")
-    category = raw.extra.get("category")
-    if category is not None and not isinstance(category, str):
-        raise source.error((*path[:-1], "extra", "category"), f"expected text, found {_kind(category)}")
-    for place, block in enumerate(move.raw.content):
-        here = (*path, place)
-        kind = next((kind for kind in _RAW_BLOCKS if kind in block), None)
-        if kind is None:
-            raise source.error(
-                here, f"unknown block {field_name(tuple(block))!r}; allowed: {', '.join(_RAW_BLOCKS)}"
-            )
-        for key in block:
-            if key not in _RAW_BLOCKS[kind]:
-                raise source.error(
-                    (*here, key), f"unknown field; allowed: {', '.join(sorted(_RAW_BLOCKS[kind]))}"
-                )
-        if not isinstance(block[kind], str):
-            raise source.error((*here, kind), f"expected text, found {_kind(block[kind])}")
-        if kind == "work":
-            _known(source, (*here, kind), block["work"], known)
-        if kind == "call" and not isinstance(block.get("with", {}), dict):
-            raise source.error((*here, "with"), f"expected a mapping, found {_kind(block['with'])}")

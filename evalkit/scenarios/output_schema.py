@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evalkit.core.turns import (
+    Finish,
+)
+
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
@@ -98,3 +102,42 @@ def matches(text: str, schema: Mapping[str, Any]) -> str:
     for error in validator.iter_errors(value):
         return error.message.splitlines()[0][:200]
     return ""
+
+
+def typed_output(schema: Mapping[str, Any] | None, words: str, told: Finish) -> Any:
+    """Output of a schema's shape that says what a claim says; without a schema, of the default shape."""
+    if schema is None:
+        return {"summary": words, "completed": list(told.completed), "skipped": list(told.skipped)}
+    return _instance(schema, words, told, "")
+
+
+def _instance(schema: Any, words: str, told: Finish, name: str) -> Any:
+    if not isinstance(schema, Mapping):
+        return words
+    if "const" in schema:
+        return schema["const"]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if kind == "object":
+        properties = schema.get("properties", {})
+        wanted = schema.get("required", properties)
+        return {key: _instance(properties.get(key, {}), words, told, key) for key in wanted}
+    if kind == "array":
+        return list(told.skipped if "skip" in name else told.completed)
+    if kind in ("integer", "number"):
+        return len(told.completed)
+    if kind == "boolean":
+        return True
+    return words
+
+
+def _union(sets: Any) -> int:
+    union = 0
+    for items in sets:
+        union |= items
+    return union
+
+
+def json_text(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

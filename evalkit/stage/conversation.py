@@ -12,7 +12,8 @@ from evalkit.core.tasks import FINISH_TOOL, Task, occurs_whole
 from evalkit.core.trace import Trace
 from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
 from evalkit.scenarios.moves import CompactSpec
-from evalkit.scenarios.player import Player, PlayerState
+from evalkit.scenarios.player import Player
+from evalkit.scenarios.program import PlayerState
 from evalkit.stage.compactor import Compactor
 from evalkit.stage.helpers import Helpers
 from evalkit.stage.tools import NO_ENTRIES

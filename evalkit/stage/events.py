@@ -15,7 +15,8 @@ from evalkit.core.tasks import Task
 from evalkit.core.trace import Trace
 from evalkit.core.turns import Turn, count_tokens
 from evalkit.scenarios.moves import ApproveSpec, CompactSpec, CrashSpec
-from evalkit.scenarios.player import Player, PlayerState
+from evalkit.scenarios.player import Player
+from evalkit.scenarios.program import PlayerState
 from evalkit.stage.compactor import Compactor
 from evalkit.stage.conversation import Conversation
 from evalkit.worlds import World

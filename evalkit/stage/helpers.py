@@ -13,7 +13,8 @@ from evalkit.core.tasks import Task
 from evalkit.core.trace import Trace
 from evalkit.core.turns import Call, count_tokens
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Child, freshen
-from evalkit.scenarios.player import Player, PlayerState
+from evalkit.scenarios.player import Player
+from evalkit.scenarios.program import PlayerState
 from evalkit.stage.tools import NO_ENTRIES, Tools
 from evalkit.worlds import World
 

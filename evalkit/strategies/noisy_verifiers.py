@@ -13,16 +13,10 @@ from typing import Any
 
 import msgspec
 
-from evalkit.strategies.conditions import (
-    Condition,
-    Not,
-    _Composed,
-    evidence_over_time,
-    parts_of,
-    verifier,
-)
+from evalkit.strategies.condition import Composed, Condition, Not, parts_of
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
+from evalkit.strategies.verifiers import evidence_over_time, verifier
 
 #: Rates of ``--sweep``, of each kind of error in turn, the other kind absent.
 SWEPT = (0.05, 0.1, 0.2, 0.4)
@@ -104,7 +98,7 @@ def _with(condition: Condition, rates: dict[str, Any]) -> Condition:
     if isinstance(condition, evidence_over_time):
         of = _with(condition.of, rates)
         return condition if of is condition.of else replace(condition, of=of)
-    if isinstance(condition, _Composed):
+    if isinstance(condition, Composed):
         parts = tuple(_with(part, rates) for part in condition.parts)
         same = all(new is old for new, old in zip(parts, condition.parts, strict=True))
         return condition if same else type(condition)(parts)

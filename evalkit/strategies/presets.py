@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Offered
 from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import Condition, _united
+from evalkit.strategies.condition import Condition, _united
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
 

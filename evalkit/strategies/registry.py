@@ -17,7 +17,7 @@ import msgspec
 from evalkit.core.names import did_you_mean
 from evalkit.scenarios.yaml_source import ScenarioError, read_file, read_yaml
 from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import All, Any_, Condition, Not
+from evalkit.strategies.condition import All, Any_, Condition, Not
 from evalkit.strategies.noisy_verifiers import split_name, with_rates
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args, get_type_hints
 
 from evalkit.core.tasks import Offered
-from evalkit.strategies.conditions import Condition
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.folds import Fold
 
 PausePolicy = Literal["resend", "as_content", "stop"]

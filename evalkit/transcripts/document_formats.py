@@ -7,12 +7,15 @@ from typing import Any, TypeAlias
 
 from evalkit.transcripts.formats import (
     adk,
+    autogen,
     claude_code,
     frameworks,
     gemini,
+    langchain,
     multi_agent,
     opencode,
     openhands,
+    pydantic_ai,
     request_logs,
     swe_agent,
     tau,
@@ -52,11 +55,11 @@ def _most(values: list[Any], fits: Callable[[Any], bool]) -> bool:
 
 #: Lists that are one run, by what their elements are.
 _LISTS: tuple[tuple[Callable[[Any], bool], Callable[[list[Any], Source], Recording]], ...] = (
-    (frameworks.is_autogen_message, frameworks.autogen_messages),
-    (frameworks.is_pydantic_ai, frameworks.pydantic_ai),
+    (autogen.is_autogen_message, autogen.autogen_messages),
+    (pydantic_ai.is_pydantic_ai, pydantic_ai.pydantic_ai),
     (adk.is_event, adk.adk_events),
     (frameworks.is_strands_message, frameworks.strands_messages),
-    (frameworks.is_langchain, frameworks.langchain),
+    (langchain.is_langchain, langchain.langchain),
 )
 
 
@@ -185,21 +188,21 @@ def _chat(value: dict[str, Any], source: Source) -> Recording:
 
 def _is_langchain_chat(value: dict[str, Any]) -> bool:
     messages = value.get("messages")
-    return isinstance(messages, list) and _most(messages[:LOOK], frameworks.is_langchain)
+    return isinstance(messages, list) and _most(messages[:LOOK], langchain.is_langchain)
 
 
 def _langchain_chat(value: dict[str, Any], source: Source) -> Recording:
-    return frameworks.langchain(value["messages"], source)
+    return langchain.langchain(value["messages"], source)
 
 
 def _is_pydantic_chat(value: dict[str, Any]) -> bool:
     messages = listed(value.get("messages") or value.get("all_messages") or value.get("message_history"))
-    return _most(messages[:LOOK], frameworks.is_pydantic_ai)
+    return _most(messages[:LOOK], pydantic_ai.is_pydantic_ai)
 
 
 def _pydantic_chat(value: dict[str, Any], source: Source) -> Recording:
     messages = value.get("messages") or value.get("all_messages") or value.get("message_history")
-    return frameworks.pydantic_ai(listed(messages), source)
+    return pydantic_ai.pydantic_ai(listed(messages), source)
 
 
 def _response(value: dict[str, Any], source: Source) -> Recording:
@@ -237,7 +240,7 @@ _RECORDS: tuple[tuple[Callable[[dict[str, Any]], bool], Reader], ...] = (
     (adk.is_evalset, adk.evalset),
     (frameworks.is_run_state, frameworks.run_state),
     (frameworks.is_trae, frameworks.trae),
-    (frameworks.is_autogen, frameworks.autogen),
+    (autogen.is_autogen, autogen.autogen),
     (frameworks.is_hermes, frameworks.hermes),
     (frameworks.is_smolagents, frameworks.smolagents),
     (_is_pydantic_chat, _pydantic_chat),

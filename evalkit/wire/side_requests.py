@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalkit.core.turns import Finish, Text, Turn, count_tokens, make_turn
-from evalkit.scenarios.emissions import typed_output
+from evalkit.scenarios.output_schema import typed_output
 from evalkit.wire.answers import encode_json
 from evalkit.wire.incoming import Incoming, last_words, user_text
 

@@ -52,7 +52,9 @@ def _statistics(module: str, *tests: str) -> Place:
 
 PLACES = (
     Place(
-        "player", ("evalkit.scenarios.player", "evalkit.scenarios.emissions"), (*_SCRIPT, *_EVENTS, *_RESUMED)
+        "player",
+        ("evalkit.scenarios.player", "evalkit.scenarios.program", "evalkit.scenarios.emissions"),
+        (*_SCRIPT, *_EVENTS, *_RESUMED),
     ),
     Place(
         "stage",

@@ -11,7 +11,8 @@ import pytest
 from evalkit.core.requests import Delivered, Request, Result, stimulus
 from evalkit.core.tasks import FINISH_TOOL, Offered
 from evalkit.core.turns import Call, Turn
-from evalkit.scenarios.player import Player, choice
+from evalkit.scenarios.player import Player
+from evalkit.scenarios.program import choice
 from evalkit.worlds import make_world
 from tests.helpers import play, scenario
 

@@ -13,7 +13,7 @@ from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import DEFAULT_OUTPUT, Limits, Task
 from evalkit.core.turns import Text, Turn, make_turn
 from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import Condition
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.folds import KNOWN
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.registry import StrategyError, find_strategy, read_strategy

@@ -15,9 +15,10 @@ from evalkit.experiments.studies.study import Study, Table, percent
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
-from evalkit.strategies.conditions import Condition, evidence_over_time, verifier
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.folds import Evidence
 from evalkit.strategies.strategy import Strategy
+from evalkit.strategies.verifiers import evidence_over_time, verifier
 
 Kind: TypeAlias = Literal["independent", "persistent", "weighed"]
 KINDS: tuple[Kind, ...] = ("independent", "persistent", "weighed")

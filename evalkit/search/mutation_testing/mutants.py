@@ -13,7 +13,7 @@ from evalkit.core.tasks import DEFAULT_OUTPUT
 from evalkit.search.mutation_testing import wrong_loops as w
 from evalkit.search.proofs.steps import REFERENCE, Rules
 from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import Condition
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View

@@ -15,11 +15,10 @@ import msgspec
 
 from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, occurs_whole
 from evalkit.core.turns import Finish
-from evalkit.scenarios.emissions import typed_output
-from evalkit.scenarios.output_schema import matches
+from evalkit.scenarios.output_schema import matches, typed_output
 from evalkit.search.proofs.symmetry import all_shipped, is_shipped
 from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import Condition, parts_of
+from evalkit.strategies.condition import Condition, parts_of
 from evalkit.strategies.strategy import Strategy
 
 #: Item ids, in the order in which worlds get them; none occurs in the words of a preset.

@@ -20,8 +20,9 @@ from evalkit.search.proofs.steps import EVERYTHING, KEEPS, REFERENCE, Rules, Ste
 from evalkit.search.proofs.symmetry import is_finite
 from evalkit.search.proofs.witnesses import COMPLETE, Witnesses, witnesses
 from evalkit.search.properties import PROPERTIES, Property, find_properties, has_limit, not_applicable
-from evalkit.strategies.conditions import parts_of, verifier
+from evalkit.strategies.condition import parts_of
 from evalkit.strategies.strategy import Strategy
+from evalkit.strategies.verifiers import verifier
 from evalkit.strategies.view import View
 
 Answer = Literal["proved", "refuted", "bounded", "refused", "not_applicable"]

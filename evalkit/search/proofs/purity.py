@@ -21,10 +21,11 @@ from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.search.proofs.symmetry import all_shipped, is_shipped
-from evalkit.strategies.conditions import All, Any_, Condition, Not, evidence_over_time
+from evalkit.strategies.condition import All, Any_, Condition, Not
 from evalkit.strategies.folds import BaseFold, Fold, Ran, looks_at_looks
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
+from evalkit.strategies.verifiers import evidence_over_time
 from evalkit.strategies.view import View
 
 #: So many moments are kept to be asked about again.

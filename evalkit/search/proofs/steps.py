@@ -20,7 +20,7 @@ from evalkit.search.proofs.purity import Noticed, watched
 from evalkit.search.proofs.symmetry import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn
 from evalkit.search.proofs.witnesses import told
 from evalkit.search.properties import CUT_OFF, DUPLICATE, ENDLESS, RULES, Needs, stretch_caps
-from evalkit.strategies.conditions import Condition
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.view import Instruments, View
 from evalkit.worker.encoding import dump_state, load_state

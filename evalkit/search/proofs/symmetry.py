@@ -8,10 +8,11 @@ from evalkit.core.tasks import Task
 from evalkit.loop.state import State, acting_tools
 from evalkit.strategies import conditions as c
 from evalkit.strategies import folds as f
-from evalkit.strategies.conditions import All, Any_, Condition, Not, parts_of
+from evalkit.strategies.condition import All, Any_, Condition, Not, parts_of
 from evalkit.strategies.folds import Fold
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
+from evalkit.strategies.verifiers import evidence_over_time, verifier
 
 #: Fields of the loop's state that a sweep may leave out. Folds and the loop guard are always kept.
 COUNTERS = frozenset({"turns", "nudges", "nudged", "resends", "cut_offs", "overflows", "refusals", "faults"})
@@ -25,13 +26,13 @@ _CONDITIONS: tuple[type[Condition], ...] = (
     c.finish,
     c.keyword,
     c.typed_output,
-    c.verifier,
+    verifier,
     c.artifact,
     c.certificate,
 )
-_COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst, c.evidence_over_time)
+_COMPOSED: tuple[type[Condition], ...] = (All, Any_, Not, ChecksFirst, evidence_over_time)
 #: What ships treats all items alike.
-_SHIPPED = (c.__name__, f.__name__, ChecksFirst.__module__)
+_SHIPPED = (Condition.__module__, c.__name__, verifier.__module__, f.__name__, ChecksFirst.__module__)
 
 
 def is_shipped(part: Condition | Fold) -> bool:

@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from evalkit.transcripts.documents import Broken, decode
-from evalkit.transcripts.formats.frameworks import langchain_message
+from evalkit.transcripts.formats.langchain import langchain_message
 from evalkit.transcripts.formats.messages import is_message
 from evalkit.transcripts.formats.parts import arguments_of, kind_of
 from evalkit.transcripts.formats.responses import is_item

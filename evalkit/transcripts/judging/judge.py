@@ -21,7 +21,7 @@ from evalkit.core.turns import Turn
 from evalkit.loop.state import Loop, start
 from evalkit.loop.transitions import on_event, on_results, on_turn, out_of_turns
 from evalkit.strategies import conditions as c
-from evalkit.strategies.conditions import Condition
+from evalkit.strategies.condition import Condition
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 from evalkit.transcripts.recording import Step
