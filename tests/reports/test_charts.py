@@ -16,7 +16,7 @@ from PIL import Image
 from evalkit.reports.charts import KINDS, draw_charts
 from evalkit.reports.charts.cost import _overlap, pareto, place_label
 from evalkit.reports.charts.draw import _draw
-from evalkit.reports.charts.outcomes import GROUPS, group_of
+from evalkit.reports.charts.groups import GROUPS, group_of
 from evalkit.reports.charts.style import GREEN, RED, readable_on, spread
 from evalkit.stats.summary import summarize
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from evalkit.reports.charts.groups import GROUPS, group_of
 from evalkit.reports.charts.style import (
-    GREEN,
     HEADED,
     INK,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
     TITLE,
     WIDE,
-    YELLOW,
     beside,
     inches,
     one,
@@ -26,31 +21,6 @@ from evalkit.reports.formatting import Row, count, label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: Outcomes are grouped: what a reader has to know first. Colour and hatch both tell them apart.
-GROUPS: dict[str, tuple[str, str]] = {
-    "done, complete": (GREEN, ""),
-    "not done, could not be": (SKY, ""),
-    "complete, not closed": (YELLOW, "///"),
-    "stopped early, said so": (ORANGE, ""),
-    "called done, was not": (RED, "xxx"),
-    "never ended": (PINK, "..."),
-    "spoiled": ("#333333", "\\\\\\"),
-}
-
-
-def group_of(outcome: str) -> str:
-    """The group that an outcome is in."""
-    ending, truth = outcome.split("/")
-    if ending == "never":
-        return "never ended"
-    if ending == "done":
-        return "done, complete" if truth == "complete" else "called done, was not"
-    if truth == "complete":
-        return "complete, not closed"
-    if truth == "spoiled":
-        return "spoiled"
-    return "not done, could not be" if truth == "stuck" else "stopped early, said so"
 
 
 def outcomes_chart(rows: list[Row], title: str, width: float = WIDE) -> Figure:

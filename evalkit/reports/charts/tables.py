@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.reports.charts.outcomes import GROUPS, group_of
+from evalkit.reports.charts.groups import GROUPS, group_of
 from evalkit.reports.formatting import RATE_NAMES, Row, at_level, count, label, overall, p_value, points
 
 #: A chart's table: column heads, then rows of as many cells.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from evalkit.core.escaping import for_markdown
-from evalkit.reports.charts.outcomes import group_of
+from evalkit.reports.charts.groups import group_of
 from evalkit.reports.harnesses.league.faults import Fault, faults, frameworks
 from evalkit.reports.harnesses.league.figures import (
     LIFE,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from evalkit.extras import missing
 from evalkit.reports.charts import ChartsMissing
-from evalkit.reports.charts.outcomes import GROUPS, group_of
+from evalkit.reports.charts.groups import GROUPS, group_of
 from evalkit.reports.charts.style import RC, one
 from evalkit.reports.harnesses.league.document import in_order, league_markdown
 from evalkit.reports.harnesses.league.figures import League, Result, keep_league

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from evalkit.reports.charts.outcomes import GROUPS, group_of
+from evalkit.reports.charts.groups import GROUPS, group_of
 from evalkit.reports.harnesses.league.document import (
     WORST,
     api_of,
