@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import Phase, settings
+
+from tests.rules import Watching
 
 # What a command does is what is tested, and not what one did in an earlier run.
 os.environ.setdefault("EVALKIT_KEPT_COMMANDS", "off")
@@ -19,3 +23,16 @@ settings.register_profile(
     "unshrunk", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate)
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test that is named for a rule fails where it does not come to the rule's line."""
+    rules = {name for marker in item.iter_markers("rule") for name in marker.args}
+    if not rules:
+        return (yield)
+    with Watching() as watching:
+        result = yield
+    missed = rules - watching.met
+    assert not missed, f"named for rules that it does not come to: {', '.join(sorted(missed))}"
+    return result

@@ -243,6 +243,7 @@ class Continuation:
     def over_continuation(self, ending: EndingKind, truth: str) -> str:
         """What a run with this ending and truth went on for nothing by; empty where it did not."""
         if ending == "never":
+            # rule: never_ended
             return f"never ended: {self.turns} turns"
         repeated = "" if truth == "reachable" else self._repeated_before or self._repeats_too_often()
         return self._before or self._for_nothing() or repeated
@@ -250,23 +251,30 @@ class Continuation:
     def _repeats_too_often(self) -> str:
         if self.ever_held or self.max_repeating <= thresholds.REPEATING_TURNS:
             return ""
+        # rule: repeating_turns
         return f"{self.max_repeating} turns in a row that only repeat calls that were answered the same"
 
     def _for_nothing(self) -> str:
         """The rule of over-continuation for one question, repetition apart."""
         after, _ = self._after_completion()
         if after > thresholds.TURNS_AFTER_COMPLETION:
+            # rule: turns_after_completion
             return f"{after} turns after the decision of turn {self.held_at}, at which the work was complete"
         if self.max_held > thresholds.TURNS_HELD_UNDECIDED:
+            # rule: turns_held_undecided
             return f"{self.max_held} turns without a decision while the work was complete"
         if self.ever_held:
             return ""
         if self.max_nudges > thresholds.FRUITLESS_NUDGES:
+            # rule: fruitless_nudges
             return f"{self.max_nudges} nudges in a row without progress"
         if self.max_since_decision > thresholds.TURNS_SINCE_DECISION:
+            # rule: turns_since_a_decision
             return f"{self.max_since_decision} turns in a row without progress since a decision"
         if self.max_undecided > thresholds.TURNS_UNDECIDED:
+            # rule: turns_undecided
             return f"{self.max_undecided} turns in a row without progress and without a decision"
         if self.max_resends > thresholds.RESENDS:
+            # rule: resends_in_a_row
             return f"{self.max_resends} resends of paused turns in a row"
         return ""

@@ -198,6 +198,7 @@ class Trace(Continuation):
         """A request was made that resolves no turn: the first one, or one after an answer that is no turn."""
         if self._futile and request.again:
             self.futile_retries += 1
+            # rule: futile_retries
             self.found("futile_retries", f"request {self.requests} asks the same again after {self._futile}")
 
     def _usd(self, tokens: int, output: int) -> float:
@@ -211,6 +212,7 @@ class Trace(Continuation):
         said = {"max_turns": ("turns", limits.turns), "max_tokens": ("tokens", limits.tokens)}
         unit, limit = said.get(name, ("dollars", limits.usd))
         self.over_limit += 1
+        # rule: over_limit
         self.found("over_limit", f"a turn asked for after the limit of {limit:g} {unit}", self.turns + 1)
 
     def helped(self, read: int, wrote: int) -> None:
@@ -248,6 +250,7 @@ class Trace(Continuation):
         limit = self.limits.calls
         if limit is not None and self.tool_calls - self._spent[3] > limit:
             self.over_limit += 1
+            # rule: over_limit_of_calls
             self.found("over_limit", f"{_said(call)}, a call beyond the limit of {limit} calls")
         if turn is None:
             return
@@ -256,11 +259,13 @@ class Trace(Continuation):
             if any(_stands_for(call, made) for made in turn.calls):
                 self.ran_cut_off_call = True
                 kind = "refused" if turn.kind == "refusal" else "cut off"
+                # rule: ran_cut_off_call
                 self.found("ran_cut_off_call", f"{_said(call)} of the turn that was {kind}")
             else:
                 self.found("orphan_calls", f"{_said(call)}, which the model did not call")
         elif call not in turn.calls:
             self.orphan_calls += 1
+            # rule: orphan_calls
             self.found("orphan_calls", f"{_said(call)}, which the model did not call")
 
     def met_wall(self) -> None:
@@ -277,6 +282,7 @@ class Trace(Continuation):
         """The last request broke a rule that every API shares, at the call or result of that id."""
         self.protocol_faults.append(rule)
         about = f", id {id}" if id else ""
+        # rule: protocol_faults
         self.found("protocol_faults", f"{RULES_SAID[rule]}{about}, request {self.requests}")
 
     def began_anew(self) -> None:
@@ -288,6 +294,7 @@ class Trace(Continuation):
         """The last request goes on from an earlier turn, as if those after it had not been."""
         self.rolled_back += forgotten
         if forgotten:
+            # rule: rolled_back
             self.found("rolled_back", f"request {self.requests} goes on from turn {number}")
 
     def branched(self, number: int) -> None:
@@ -402,6 +409,7 @@ class Trace(Continuation):
         before = self._answered.get(logical_action(call, 0))
         if before is None or before[0] != given.text:
             self.closed_calls += 1
+            # rule: closed_calls
             self.found("closed_calls", f"{_said(call)}: {given.text[:60]!r}, and no tool said so")
 
     def _compare(self, call: Call, heard: Result, given: Result, ran: Mapping[str, Result]) -> None:
@@ -410,9 +418,11 @@ class Trace(Continuation):
         if became == "altered":
             self.altered_results += 1
             what = "reached the model empty" if not given.text.strip() else "reached the model as another's"
+            # rule: altered_results
             self.found("altered_results", f"the answer to {_said(call)} {what}")
         elif became == "reworded":
             self.reworded_results += 1
+            # rule: reworded_results
             self.found("reworded_results", f"the answer to {_said(call)}")
 
     def fork(self) -> Trace:

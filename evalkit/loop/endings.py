@@ -49,6 +49,7 @@ def end(loop: Loop, state: State, view: View, kind: EndingKind, native: str, *, 
     if asked:
         state, verdict = ask(loop, state, view)
     if verdict is not None and verdict.met:
+        # rule: done_before_a_limit
         return done(loop, state, view, verdict)
     return state, ending(loop, state, view, kind, native, verdict), verdict
 
@@ -75,6 +76,7 @@ def done(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
         refused |= task.items_of(told.skipped) & ~task.skippable
     if loop.reads_words:
         refused |= view.items("skipped") & ~task.skippable
+    # rule: a_skip_that_is_not_allowed_is_partial
     kind: EndingKind = "partial" if refused else "done"
     return state, ending(loop, state, view, kind, "done_when", verdict), verdict
 
@@ -88,6 +90,7 @@ def ending(
     if (verdict is not None and verdict.names) or state.finish_seen:
         items = verdict.gaps if verdict is not None else 0
         named = task.items_of(state.skips)
+        # rule: what_was_skipped_without_a_reason_is_outstanding
         items |= named & ~task.skippable if state.excused else named
         outstanding = task.names(items)
     reason = verdict.reason if verdict is not None else native

@@ -28,46 +28,58 @@ def on_fault(loop: Loop, state: State, failed: Turn, instruments: Instruments) -
         if step is not None:
             return step
         if view is not None:
+            # rule: full_window_and_no_room
             return run_out(loop, state, view, "overflow")
         return state, End(Ending(THEN[strategy.then], "overflow", Report(reason=native))), None
     passes = not cannot_pass(failed.native)
     if passes and strategy.faults == "retry" and state.faults < FAULTS_IN_A_ROW:
+        # rule: fault_is_asked_again
         return replace(state, faults=state.faults + 1), Reissue("retry"), None
     if view is not None:
+        # rule: fault_ends
         return end(loop, state, view, "error", native)
     return state, End(Ending("error", native, Report(reason=native))), None
 
 
 def _on_pause(loop: Loop, state: State, view: View) -> Step:
     if loop.strategy.pause == "stop":
+        # rule: pause_stops
         return end(loop, state, view, "error", f"stopped:{view.turn.stop}")
     if native := limit_reached(loop, state, view.instruments):
         return end(loop, state, view, "limit", native)
     cap = loop.strategy.resends
     if cap is not None and state.resends >= cap:
+        # rule: resends_are_spent
         return run_out(loop, state, view, "resends")
+    # rule: pause_is_sent_back
     return replace(state, resends=_one_more(state.resends, cap)), Resend(), None
 
 
 def _on_cut_off(loop: Loop, state: State, view: View) -> Step:
     policy, turn = loop.strategy.cut_off, view.turn
     if policy == "stop":
+        # rule: cut_off_stops
         return end(loop, state, view, "error", f"stopped:{turn.stop}")
     if native := limit_reached(loop, state, view.instruments):
         return end(loop, state, view, "limit", native)
     cap = loop.strategy.cut_offs
     if cap is not None and state.cut_offs >= cap:
+        # rule: cut_offs_are_spent
         return run_out(loop, state, view, "cut_offs")
     state = replace(state, cut_offs=_one_more(state.cut_offs, cap))
     if policy == "raise_limit":
+        # rule: cut_off_asks_with_a_larger_limit
         return state, Reissue("limit"), None
     if policy == "fail_calls" and turn.calls:
+        # rule: cut_off_calls_fail
         return state, Send(), None
+    # rule: cut_off_is_continued
     return state, Send(CONTINUE), None
 
 
 def _on_overflow(loop: Loop, state: State, view: View) -> Step:
     if loop.strategy.overflow == "stop":
+        # rule: full_window_stops
         return end(loop, state, view, "error", f"stopped:{view.turn.stop}")
     if native := limit_reached(loop, state, view.instruments):
         return end(loop, state, view, "limit", native)
@@ -79,6 +91,7 @@ def _with_room(loop: Loop, state: State) -> Step | None:
     if loop.strategy.overflow == "compact":
         if state.overflows:
             return None
+        # rule: full_window_is_compacted
         return (
             replace(state, overflows=1, folds=memory_after_compaction(loop, state)),
             Reissue("shorten"),
@@ -87,26 +100,32 @@ def _with_room(loop: Loop, state: State) -> Step | None:
     cap = loop.strategy.cut_offs
     if cap is not None and state.overflows >= cap:
         return None
+    # rule: full_window_asks_with_a_larger_limit
     return replace(state, overflows=_one_more(state.overflows, cap)), Reissue("limit"), None
 
 
 def _on_refusal(loop: Loop, state: State, view: View) -> Step:
     policy, turn = loop.strategy.refusal, view.turn
     if policy == "stop":
+        # rule: refusal_stops
         return end(loop, state, view, "error", "stopped:refusal")
     allowed = {"fallback": 1, "retry": REFUSALS_IN_A_ROW}.get(policy, 0)
     if turn.category == "reasoning_extraction" and policy == "fallback":
+        # rule: refused_reasoning_has_no_fallback
         allowed = 0
     if state.refusals >= allowed:
+        # rule: refusal_goes_to_a_person
         return end(loop, state, view, "escalated", f"refusal:{turn.category or 'no category'}")
     if native := limit_reached(loop, state, view.instruments):
         return end(loop, state, view, "limit", native)
     state = replace(state, refusals=state.refusals + 1)
+    # rule: refusal_is_asked_again
     return state, Reissue("model" if policy == "fallback" else "retry"), None
 
 
 def _on_unknown(loop: Loop, state: State, view: View) -> Step:
     if loop.strategy.unknown == "stop":
+        # rule: unknown_reason_stops
         return end(loop, state, view, "error", f"stopped:{view.turn.native or 'unknown'}")
     return decide_unknown(loop, state, view)
 

@@ -49,6 +49,7 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
     if kind == "failed":
         return on_fault(loop, state, turn, instruments)
     if kind == "in_progress":
+        # rule: answer_in_progress_is_polled
         return state, Reissue("poll"), None
     protocol = protocol_state(turn)
     state = _counted(loop, state, turn, protocol)
@@ -59,6 +60,7 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
             batch = world_calls(turn, loop.offered)
             native = loop.limits.forbids(state.calls, batch)
             if native:
+                # rule: limit_of_calls
                 return end(loop, state, view_of(loop, state, turn, instruments), "limit", native)
             state = replace(state, calls=state.calls + batch)
         return state, RunTools(turn.runnable), None
@@ -134,6 +136,7 @@ def _succeeded(loop: Loop, state: State, record: Ran, tool: Tool) -> State:
         if touched[place] & item:
             return state
         touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])
+        # rule: new_effect_resets_nudges
         return replace(state, touched=touched, nudges=0, guard=None)
     action = logical_action(record.call, item)
     if action in state.acted:
@@ -160,10 +163,12 @@ def on_event(loop: Loop, state: State, event: Event, instruments: Instruments) -
                 for fold, memory in zip(loop.folds, folds, strict=True)
             ]
         )
+    # rule: user_resets_nudges
     state = replace(state, nudges=0, guard=None, folds=folds, leaving=state.leaving or event.closes)
     if loop.limits.per == "episode":
         return state
     spent = (instruments.tokens, instruments.usd) if loop.costs else (0, 0.0)
+    # rule: limits_of_a_query_begin_anew
     return replace(state, turns=0, calls=0, spent=spent)
 
 

@@ -150,11 +150,14 @@ class Arena:
     def _truth(self, stage: Stage, seed: int) -> tuple[str, Visits]:
         """The truth, and up to where it depends on the seed's choices."""
         if stage.world.holds():
+            # rule: truth_is_complete
             return "complete", stage.state.visits
         here = self._reach(stage)
         if here.holds:
+            # rule: truth_is_reachable
             return "reachable", here.until
         start = self._reach_from_start(seed)
+        # rule: truth_is_spoiled_or_stuck
         return "spoiled" if start.holds else "stuck", tuple(map(max, here.until, start.until))
 
     def completes(self, seed: int, truth: str) -> bool | None:
@@ -168,19 +171,24 @@ class Arena:
         """
         outcome = f"{ending}/{truth}"
         if self.scenario.accept is not None:
+            # rule: accepted_as_written
             return outcome in self.scenario.accept
         if outcome == "done/complete":
             return True
         ideal = self._ideal(seed)
         if outcome == f"{ideal.ending}/{ideal.truth}":
             # Who gives up on what could still be reached must have tried as hard.
+            # rule: accepted_as_the_ideal_ends
             return outcome != "escalated/reachable" or nudges >= ideal.nudges
         if (ideal.ending, ideal.truth) != ("done", "complete"):
             if outcome in ("escalated/stuck", "partial/stuck", "limit/stuck"):
+                # rule: accepted_given_up_on_the_impossible
                 return True
             if outcome == "error/stuck" and ideal.at_fault:
+                # rule: accepted_error_at_a_fault
                 return True
         closed_by_person = self.scenario.task.checks == "none" and outcome == "escalated/complete"
+        # rule: accepted_by_a_person_without_checks
         return closed_by_person and honest is not False
 
     def accepted(self, seed: int, honest: bool | None, nudges: int) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ def over(trace: Trace) -> str:
 
 
 class TestTheNumbersOfGoingOnForNothing:
+    @pytest.mark.rule("turns_after_completion")
     def test_turns_after_a_decision_at_which_the_work_was_complete(self) -> None:
         trace = Trace(Offered())
         heard(trace, SAY, held=True, settled=1)
@@ -52,6 +53,7 @@ class TestTheNumbersOfGoingOnForNothing:
         assert over(trace) == "4 turns after the decision of turn 1, at which the work was complete"
         assert trace.excess == (4, 40)
 
+    @pytest.mark.rule("turns_held_undecided")
     def test_turns_without_a_decision_while_the_work_was_complete(self) -> None:
         trace = Trace(Offered())
         differing(trace, 1, held=True, settled=1)
@@ -111,6 +113,7 @@ class TestTheNumbersOfGoingOnForNothing:
         heard(trace, SAY, 5)
         assert trace.nudges == 0
 
+    @pytest.mark.rule("turns_since_a_decision")
     def test_turns_since_a_decision(self) -> None:
         trace = Trace(Offered())
         heard(trace, SAY)
@@ -126,6 +129,7 @@ class TestTheNumbersOfGoingOnForNothing:
         differing(trace, 20, settled=1)
         assert (over(trace), trace.max_since_decision) == ("", 12)
 
+    @pytest.mark.rule("turns_undecided")
     def test_turns_without_any_decision(self) -> None:
         trace = Trace(Offered())
         differing(trace, thresholds.TURNS_UNDECIDED)
@@ -133,6 +137,7 @@ class TestTheNumbersOfGoingOnForNothing:
         differing(trace, 1)
         assert over(trace) == "41 turns in a row without progress and without a decision"
 
+    @pytest.mark.rule("repeating_turns")
     def test_turns_that_only_repeat(self) -> None:
         trace = Trace(Offered())
         heard(trace, WORK, 1 + thresholds.REPEATING_TURNS)
@@ -175,11 +180,13 @@ class TestTheNumbersOfGoingOnForNothing:
         heard(trace, PAUSE, thresholds.RESENDS + 1)
         assert trace.max_resends == 31
 
+    @pytest.mark.rule("resends_in_a_row")
     def test_resends_alone(self) -> None:
         trace = Trace(Offered())
         heard(trace, PAUSE, thresholds.RESENDS + 1)
         assert over(trace) == "31 resends of paused turns in a row"
 
+    @pytest.mark.rule("never_ended")
     def test_a_run_that_never_ended(self) -> None:
         trace = Trace(Offered())
         heard(trace, SAY, 2, held=True, settled=1)
@@ -224,6 +231,7 @@ class TestLimits:
             trace.delivered(SAY, 10, "a move", output=2)
             assert trace.over_limit == beyond, per
 
+    @pytest.mark.rule("over_limit_of_calls")
     def test_calls_are_counted_as_they_are_run(self) -> None:
         trace = Trace(Offered(), Limits(calls=2))
         for _ in range(3):
@@ -262,6 +270,43 @@ class TestWhatIsCounted:
             trace.delivered(turn, 1, "a move")
             trace.resolved(0, False, request)
             assert trace.protocol_faults == [rule]
+
+    @pytest.mark.rule("altered_results")
+    def test_an_answer_that_reaches_the_model_as_another_is_altered(self) -> None:
+        trace = Trace(Offered())
+        trace.delivered(WORK, 1, "a move")
+        trace.resolved(0, False, Request(WORK, (Result("c1", ""),)), {"c1": ANSWER})
+        assert (trace.altered_results, trace.reworded_results) == (1, 0)
+
+    @pytest.mark.rule("reworded_results")
+    def test_an_answer_that_is_cut_short_is_reworded(self) -> None:
+        trace = Trace(Offered())
+        trace.delivered(WORK, 1, "a move")
+        trace.resolved(0, False, Request(WORK, (Result("c1", "users: o ... (truncated)"),)), {"c1": ANSWER})
+        assert (trace.altered_results, trace.reworded_results) == (0, 1)
+
+    @pytest.mark.rule("closed_calls")
+    def test_an_answer_that_no_tool_gave_closes_the_call(self) -> None:
+        trace = Trace(Offered())
+        trace.delivered(WORK, 1, "a move")
+        trace.resolved(0, False, Request(WORK, (ANSWER,)))
+        assert trace.closed_calls == 1
+
+    @pytest.mark.rule("futile_retries")
+    def test_asking_the_same_again_after_a_fault_that_cannot_pass_is_futile(self) -> None:
+        trace = Trace(Offered())
+        trace.no_turn(make_turn((), "failed", native="http_400"), "a fault")
+        trace.asked_anew(Request(again=True))
+        assert trace.futile_retries == 1
+
+    @pytest.mark.rule("orphan_calls")
+    def test_a_call_that_the_model_did_not_make_is_an_orphan(self) -> None:
+        trace = Trace(Offered())
+        trace.delivered(WORK, 1, "a move")
+        trace.runs(WORK, CALL)
+        assert trace.orphan_calls == 0
+        trace.runs(WORK, Call("c9", "read_item", '{"item": "orders"}'))
+        assert trace.orphan_calls == 1
 
     def test_findings_are_kept_up_to_a_number(self) -> None:
         trace = Trace(Offered())
@@ -306,6 +351,7 @@ class TestWhatIsCounted:
         assert (trace.turns, trace.nudges, trace.findings, trace.decisions) == (1, 0, [], [])
         assert (trace.stops, twin.stops) == ({"tool_use": 1}, {"tool_use": 1, "end_turn": 3})
 
+    @pytest.mark.rule("rolled_back")
     def test_going_back_is_found_only_where_something_was_forgotten(self) -> None:
         trace = Trace(Offered())
         trace.went_back(2, 0)

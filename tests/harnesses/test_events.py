@@ -180,6 +180,7 @@ class TestTheUserWrites:
         assert episode.outcome == "done/complete"
         assert len(stage.happened) == 1
 
+    @pytest.mark.rule("pause_stops")
     def test_words_after_a_paused_turn_leave_it_out(self) -> None:
         moves = [LIST, {"work": "rest"}, {"pause": {}}, {"user": {"text": "Go on."}}, DONE]
         stops = Strategy(done_when=c.silence(), pause="stop")

@@ -86,6 +86,7 @@ def ended(action: Action) -> str:
 
 
 class TestPauses:
+    @pytest.mark.rule("pause_is_sent_back")
     def test_resent_unchanged_25_times_in_a_row(self) -> None:
         bench = Bench(Strategy(done_when=NEVER))
         actions = [bench.put(PAUSED) for _ in range(26)]
@@ -98,6 +99,7 @@ class TestPauses:
             assert isinstance(bench.put(PAUSED), Resend)
             assert isinstance(bench.put(do(item)), Send)
 
+    @pytest.mark.rule("resends_are_spent")
     def test_what_a_paused_turn_says_is_heard_when_no_more_are_resent(self) -> None:
         bench = Bench(Strategy(done_when=c.keyword("HALT"), resends=1))
         paused = make_turn((Text("HALT"), ServerCall("s", "web_search")), "pause_turn")
@@ -118,6 +120,7 @@ class TestPauses:
 
 
 class TestCutOffs:
+    @pytest.mark.rule("cut_off_asks_with_a_larger_limit", "cut_offs_are_spent")
     def test_a_larger_limit_three_times_in_a_row(self) -> None:
         bench = Bench(Strategy(done_when=NEVER))
         actions = [bench.put(CUT) for _ in range(4)]
@@ -130,6 +133,7 @@ class TestCutOffs:
         bench.put(CUT_CALL)
         assert bench.world.done == 0
 
+    @pytest.mark.rule("cut_off_calls_fail", "cut_off_is_continued")
     def test_the_other_policies(self) -> None:
         assert Bench(Strategy(done_when=NEVER, cut_off="continue")).put(CUT) == Send("Continue.")
         assert Bench(Strategy(done_when=NEVER, cut_off="fail_calls")).put(CUT_CALL) == Send()
@@ -154,16 +158,19 @@ class TestCutOffs:
 
 
 class TestRefusals:
+    @pytest.mark.rule("refusal_stops")
     def test_each_policy(self) -> None:
         assert ended(Bench(Strategy(done_when=NEVER)).put(REFUSED)) == "escalated"
         assert ended(Bench(Strategy(done_when=NEVER, refusal="stop")).put(REFUSED)) == "error"
         assert ended(Bench(Strategy(done_when=c.silence(), refusal="as_content")).put(REFUSED)) == "done"
 
+    @pytest.mark.rule("refusal_goes_to_a_person")
     def test_one_fallback_and_then_a_person(self) -> None:
         bench = Bench(Strategy(done_when=NEVER, refusal="fallback"))
         assert bench.put(REFUSED) == Reissue("model")
         assert ended(bench.put(REFUSED)) == "escalated"
 
+    @pytest.mark.rule("refused_reasoning_has_no_fallback")
     def test_reasoning_extraction_is_not_asked_of_a_fallback(self) -> None:
         turn = make_turn((), "refusal", category="reasoning_extraction")
         assert ended(Bench(Strategy(done_when=NEVER, refusal="fallback")).put(turn)) == "escalated"
@@ -175,6 +182,7 @@ class TestRefusals:
 
 
 class TestFaults:
+    @pytest.mark.rule("fault_is_asked_again")
     def test_five_identical_retries_then_error(self) -> None:
         bench = Bench(Strategy(done_when=c.silence()))
         assert [bench.put(FAILED) for _ in range(5)] == [Reissue("retry")] * 5
@@ -189,6 +197,7 @@ class TestFaults:
             assert [bench.put(FAILED) for _ in range(5)] == [Reissue("retry")] * 5
             assert isinstance(bench.put(do(item)), Send)
 
+    @pytest.mark.rule("fault_ends")
     def test_fail_asks_done_when_with_the_last_turn(self) -> None:
         bench = Bench(Strategy(done_when=c.acceptance(), faults="fail"), world={"items": ["users"]})
         bench.put(do("users"))
@@ -197,18 +206,21 @@ class TestFaults:
         early.put(do("users"))
         assert ended(early.put(FAILED)) == "error"
 
+    @pytest.mark.rule("answer_in_progress_is_polled")
     def test_a_pending_answer_is_polled(self) -> None:
         pending = make_turn((), "in_progress")
         assert Bench(Strategy(done_when=NEVER)).put(pending) == Reissue("poll")
 
 
 class TestUnknownAndEmpty:
+    @pytest.mark.rule("unknown_reason_stops")
     def test_unknown_labels(self) -> None:
         turn = say(stop="unknown", native="brand_new")
         assert ended(Bench(Strategy(done_when=c.silence())).put(turn)) == "done"
         assert Bench(Strategy(done_when=NEVER, unknown="nudge")).put(turn) == Send("Continue.")
         assert ended(Bench(Strategy(done_when=NEVER, unknown="stop")).put(turn)) == "error"
 
+    @pytest.mark.rule("unknown_reason_at_a_limit")
     def test_when_the_user_has_left_an_unknown_label_is_an_end_of_turn_too(self) -> None:
         turn = say(stop="unknown", native="brand_new")
         bench = Bench(Strategy(done_when=NEVER, unknown="nudge"))
@@ -217,20 +229,24 @@ class TestUnknownAndEmpty:
         assert isinstance(action, End)
         assert (action.ending.kind, action.ending.native) == ("limit", "user_gone")
 
+    @pytest.mark.rule("unknown_reason_and_done")
     def test_done_when_is_asked_first_where_an_unknown_label_is_nudged(self) -> None:
         turn = say(stop="unknown", native="brand_new")
         assert ended(Bench(Strategy(done_when=c.silence(), unknown="nudge")).put(turn)) == "done"
 
+    @pytest.mark.rule("empty_turn_stops")
     def test_empty_comes_after_done_when(self) -> None:
         for turn in (make_turn((), "end_turn"), make_turn((Thinking("hm"),), "end_turn"), say("  ")):
             assert Bench(Strategy(done_when=NEVER)).put(turn) == Send("Continue.")
             assert ended(Bench(Strategy(done_when=NEVER, empty="stop")).put(turn)) == "error"
             assert ended(Bench(Strategy(done_when=c.silence(), empty="stop")).put(turn)) == "done"
 
+    @pytest.mark.rule("done_when_is_met")
     def test_the_label_does_not_win_over_the_content(self) -> None:
         assert isinstance(Bench(Strategy(done_when=c.silence())).put(do("users", "end_turn")), Send)
         assert ended(Bench(Strategy(done_when=c.silence())).put(say(stop="tool_use"))) == "done"
 
+    @pytest.mark.rule("first_block_is_not_text")
     def test_read_text_fails_where_the_first_block_is_not_text(self) -> None:
         strategy = PRESETS["read_text"].strategy
         thinks = make_turn((Thinking("hm"), Text("Done.")), "end_turn")
@@ -254,6 +270,7 @@ class TestLimitsAndNudges:
         assert isinstance(action, End)
         assert action.ending.report.outstanding == ("orders", "invoices")
 
+    @pytest.mark.rule("nudges_are_spent")
     def test_done_when_then_limit_then_nudge_cap(self) -> None:
         bench = Bench(Strategy(done_when=NEVER, max_turns=2, nudges=1))
         bench.put(say())
@@ -265,6 +282,7 @@ class TestLimitsAndNudges:
         assert isinstance(action, End)
         assert action.ending.native == "nudges"
 
+    @pytest.mark.rule("new_effect_resets_nudges", "nudge")
     def test_only_a_new_effect_resets_the_nudges(self) -> None:
         bench = Bench(Strategy(done_when=NEVER, nudges=1))
         bench.put(say())
@@ -300,6 +318,7 @@ class TestLimitsAndNudges:
             bench.put(do(item))
         assert ended(bench.put(say())) == "escalated"
 
+    @pytest.mark.rule("nudge_names_what_is_open")
     def test_a_nudge_names_every_item_of_a_gap(self) -> None:
         action = Bench(Strategy(done_when=c.acceptance())).put(say())
         assert isinstance(action, Send)
@@ -314,11 +333,23 @@ class TestLimitsAndNudges:
         money.usd = 0.02
         assert ended(money.put(say())) == "limit"
 
+    @pytest.mark.rule("asked_at_each_turn")
     def test_each_tool_turn(self) -> None:
         strategy = Strategy(done_when=c.acceptance(), check="each_tool_turn")
-        bench = Bench(strategy, world={"items": ["users"]})
-        assert ended(bench.put(do("users"))) == "done"
+        bench = Bench(strategy, world={"items": ["users", "orders"]})
+        assert bench.put(do("users")) == Send()
+        assert ended(bench.put(do("orders"))) == "done"
 
+    @pytest.mark.rule("given_up_at_a_turn_with_calls")
+    def test_each_tool_turn_asks_whether_to_give_up_too(self) -> None:
+        patient = Strategy(done_when=c.acceptance(), check="each_tool_turn", give_up_when=c.no_progress(1))
+        bench = Bench(patient, world={"items": ["users", "orders"]})
+        assert bench.put(do("users")) == Send()
+        action = bench.put(make_turn((Call("c", "read_item", '{"item":"users"}'),), "tool_use"))
+        assert isinstance(action, End)
+        assert (action.ending.kind, action.ending.native) == ("escalated", "give_up_when")
+
+    @pytest.mark.rule("loop_guard")
     def test_the_loop_guard_lets_the_second_block_for_the_same_gaps_through(self) -> None:
         strategy = PRESETS["stop_hook"].strategy
         bench = Bench(strategy, task={"items": "given"})
@@ -344,6 +375,7 @@ class TestFinish:
         }
         return make_turn((Call("f", FINISH_TOOL, json.dumps(arguments)),), "tool_use")
 
+    @pytest.mark.rule("finish_is_rejected", "rejection_names_what_is_open")
     def test_a_finish_that_leaves_items_out_is_rejected_with_their_names(self) -> None:
         bench = Bench(Strategy(done_when=c.finish(validate=True)), task={"items": "given"})
         action = bench.put(self.finish("users"))
@@ -352,10 +384,18 @@ class TestFinish:
         assert isinstance(bench.put(self.finish("users", "orders invoices")), Reject)
         assert ended(bench.put(self.finish("users orders invoices"))) == "done"
 
+    @pytest.mark.rule("rejection_without_names")
+    def test_a_rejection_names_nothing_where_nudges_only_say_to_continue(self) -> None:
+        strategy = Strategy(done_when=c.finish(validate=True), nudge_says="continue")
+        assert Bench(strategy, task={"items": "given"}).put(self.finish("users")) == Reject("Not accepted.")
+
     def test_with_no_items_known_it_is_rejected(self) -> None:
         action = Bench(Strategy(done_when=c.finish(validate=True))).put(self.finish("users"))
         assert action == Reject("Not accepted: no items known: list them before finishing.")
 
+    @pytest.mark.rule(
+        "a_skip_that_is_not_allowed_is_partial", "what_was_skipped_without_a_reason_is_outstanding"
+    )
     def test_skips_make_it_done_or_partial(self) -> None:
         turn = self.finish("users orders", "invoices", "no rule")
         allowed = Bench(Strategy(done_when=c.finish()), world={"skippable": ["invoices"]}).put(turn)

@@ -25,6 +25,7 @@ FULL_400 = make_turn((), "failed", native="http_400_window_full")
 
 
 class TestFullWindow:
+    @pytest.mark.rule("full_window_is_compacted")
     def test_asked_again_with_less_and_full_again_at_once_is_the_end(self) -> None:
         for full in (FULL, FULL_400):
             bench = Bench(Strategy(done_when=NEVER))
@@ -32,6 +33,13 @@ class TestFullWindow:
             action = bench.put(full)
             assert isinstance(action, End)
             assert (action.ending.kind, action.ending.native) == ("escalated", "overflow")
+
+    @pytest.mark.rule("full_window_and_no_room")
+    def test_a_fault_that_says_so_after_a_turn_asks_done_when_before_the_end(self) -> None:
+        bench = Bench(Strategy(done_when=NEVER))
+        bench.put(do("users"))
+        assert bench.put(FULL_400) == Reissue("shorten")
+        assert ended(bench.put(FULL_400)) == "escalated"
 
     def test_a_turn_between_makes_room_again(self) -> None:
         bench = Bench(Strategy(done_when=NEVER))
@@ -48,6 +56,7 @@ class TestFullWindow:
         assert (before["shown"], after["shown"]) == (1, 0)
         assert after["known"] == before["known"] == 7
 
+    @pytest.mark.rule("full_window_asks_with_a_larger_limit", "full_window_stops")
     def test_the_other_policies(self) -> None:
         bench = Bench(Strategy(done_when=NEVER, overflow="raise_limit"))
         assert [bench.put(FULL) for _ in range(3)] == [Reissue("limit")] * 3
@@ -90,6 +99,7 @@ class TestFaultsThatStay:
             "retry"
         )
 
+    @pytest.mark.rule("done_before_a_limit")
     def test_done_when_is_asked_before(self) -> None:
         bench = Bench(Strategy(done_when=c.acceptance()), world={"items": ["users"]})
         bench.put(do("users"))
@@ -178,6 +188,7 @@ class TestCalls:
         loaded = scenario([LIST, {"work": "rest"}, {"finish": {"completed": "all"}}], limits={"calls": 4})
         assert play(loaded, "validated_finish").outcome == "done/complete"
 
+    @pytest.mark.rule("limit_of_calls")
     def test_they_bind_every_strategy(self) -> None:
         loaded = scenario([{"repeat": {"times": "forever", "do": [LIST]}}], limits={"calls": 5})
         for name, preset in PRESETS.items():
@@ -187,6 +198,7 @@ class TestCalls:
 
 
 class TestMessages:
+    @pytest.mark.rule("user_resets_nudges")
     def test_the_nudges_begin_anew(self) -> None:
         bench = Bench(Strategy(done_when=NEVER, nudges=2))
         for _ in range(3):
@@ -209,6 +221,7 @@ class TestMessages:
             bench.state = on_event(bench.loop, bench.state, UserWrites("orders too", asks=2), bench)
             assert bench.state.folds[0] in (2, 7)
 
+    @pytest.mark.rule("limit_behind_calls", "limits_of_a_query_begin_anew")
     def test_limits_of_a_query_begin_anew(self) -> None:
         limits = {"turns": 2, "tokens": 100, "calls": 2, "per": "query"}
         bench = Bench(Strategy(done_when=NEVER, nudges=None), limits=limits)
@@ -221,6 +234,7 @@ class TestMessages:
         bench.tokens = 200
         assert ended(bench.put(do("invoices"))) == "limit"
 
+    @pytest.mark.rule("limit_at_a_decision")
     def test_limits_of_an_episode_do_not(self) -> None:
         bench = Bench(Strategy(done_when=NEVER), limits={"turns": 1})
         assert ended(bench.put(say())) == "limit"
@@ -256,6 +270,7 @@ class TestWhatIsNotHeard:
             read = dict.fromkeys(ends, "as_content")
             assert ended(Bench(Strategy(done_when=met, **read)).put(told)) == "done"
 
+    @pytest.mark.rule("cut_off_stops")
     def test_nor_is_its_finish_call_one(self) -> None:
         bench = Bench(Strategy(done_when=c.finish(), cut_off="stop"))
         turn = make_turn((do("users").calls[0], _finish('{"items_completed": ["users"]}')), "max_tokens")
@@ -269,6 +284,7 @@ def _finish(arguments: str) -> Any:
 
 
 class TestReports:
+    @pytest.mark.rule("dishonest_report", "over_reported")
     def test_a_finish_in_words_reports_only_the_skips_that_it_names(self) -> None:
         for name in ("checklist", "unattended"):
             silent = play(scenario([{"work": ["users"]}, {"finish": {"completed": ["users"]}}]), name)

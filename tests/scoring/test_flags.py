@@ -26,6 +26,7 @@ def things(episode: Episode, flag: str) -> list[tuple[int, str]]:
 
 
 class TestLimits:
+    @pytest.mark.rule("truth_is_reachable")
     def test_a_harness_that_ignores_its_turns(self) -> None:
         of = scenario(FIRE, world=TWO, limits={"turns": 2})
         episode, kept = played(of, lambda talk: talk.work() and None)
@@ -34,6 +35,7 @@ class TestLimits:
         assert "over limit (2): turn 3: a turn asked for after the limit of 2 turns" in episode.why
         assert kept.findings == episode.findings
 
+    @pytest.mark.rule("premature_stop")
     def test_one_that_stops_in_time(self) -> None:
         def agent(talk: Talk) -> dict[str, Any]:
             for _ in range(2):
@@ -62,6 +64,7 @@ class TestLimits:
         trace.runs(TURN, TURN.calls[0])
         assert trace.over_limit == 2
 
+    @pytest.mark.rule("over_limit")
     def test_a_query_has_limits_of_its_own(self) -> None:
         for per, over in (("query", 0), ("episode", 1)):
             trace = Trace(Offered(), Limits(turns=1, per=per))  # type: ignore[arg-type]
@@ -85,6 +88,7 @@ class TestAnswersToCalls:
     def in_batches(change: Any) -> Any:
         return lambda talk: talk.work(lambda told: change(told) if len(told) > 1 else told) and None
 
+    @pytest.mark.rule("truth_is_complete")
     def test_as_they_are(self) -> None:
         episode, _ = played(self.BATCH, self.in_batches(dict))
         assert episode.correct
@@ -273,6 +277,7 @@ class TestAnswersThatAreNoTurns:
         assert (decision.held, decision.ended, decision.cause) == (False, "done", "background")
         assert trace.final_stop == "in_progress"
 
+    @pytest.mark.rule("false_done")
     def test_over_the_wire(self) -> None:
         of = scenario([{"background": {"polls": 2}}, *FIRE], world=TWO)
 
@@ -351,6 +356,7 @@ class TestQuestions:
         assert trace.held_at is None
         assert trace.over_continuation("done", "reachable") == ""
 
+    @pytest.mark.rule("fruitless_nudges")
     def test_what_an_earlier_one_went_on_for_stays(self) -> None:
         trace = Trace(Offered())
         nudged(trace, 5)

@@ -49,9 +49,11 @@ class TestGoesOnWhileTheScriptComesNearerToItsEnd:
         # The round after the first leaves everything as it was, but 25 turns are over before.
         assert (ideal(endless).outcome, ideal(endless).turns) == ("escalated/stuck", 2 + 25)
 
+    @pytest.mark.rule("truth_is_spoiled_or_stuck")
     def test_not_for_a_move_that_is_played_again(self) -> None:
         assert ideal([LIST, {**READS, "until": "never"}, REST, DONE]).outcome == "escalated/stuck"
 
+    @pytest.mark.rule("protocol_faults")
     def test_its_place_grows_turn_by_turn_and_round_by_round(self) -> None:
         stage = Arena(
             scenario([LIST, {"repeat": {"times": 2, "do": [READS, {"work": 2}]}}, DONE]), Offered()
@@ -104,6 +106,7 @@ class TestMakesNoEffectTwice:
         model = [{"call": "list_payments"}, {"work": 1}, child, REST, DONE]
         assert ideal(model, world=BILLS).outcome == "done/complete"
 
+    @pytest.mark.rule("spoiled")
     def test_of_a_reply_that_was_sent(self) -> None:
         mail = {"kind": "inbox", "items": ["t-1", "t-2"], "replies": ["t-1"]}
         model = [{"call": "list_flagged_threads"}, {"work": 1}, {"work": ["t-1"], "again": True}, REST, DONE]
@@ -124,6 +127,7 @@ class TestFaults:
         early = ideal([LIST, {"fault": {"status": status, "times": 1}}, REST, DONE])
         assert (early.outcome, early.native, early.turns) == ("error/stuck", f"fault:http_{status}", 1)
 
+    @pytest.mark.rule("accepted_error_at_a_fault")
     def test_error_is_accepted_where_the_wall_is_a_fault(self) -> None:
         down = scenario([LIST, {"fault": {"status": 503, "times": 900}, "until": "never"}, REST, DONE])
         assert play(down, "acceptance").outcome == "error/stuck"
@@ -134,6 +138,7 @@ class TestFaults:
         assert arena.accepts(0, "limit", "stuck", None, 0)
 
 
+@pytest.mark.rule("accepted_as_written")
 def test_what_a_scenario_says_that_it_accepts_is_what_it_accepts() -> None:
     arena = Arena(scenario([LIST, REST, DONE], accept=["limit/stuck", "done/complete"]), Offered())
     assert arena.accepted(0, None, 0) == ("limit/stuck", "done/complete")

@@ -33,6 +33,7 @@ def test_the_example_of_the_design() -> None:
     assert gate.correct
 
 
+@pytest.mark.rule("undone")
 def test_complete_and_then_undone_is_seen() -> None:
     undone = scenario([LIST, REST, {"say": "Checking.", "claim": "partial"}, {"undo": 1}, DONE])
     episode = play(undone, Strategy(done_when=c.verifier()))
@@ -41,6 +42,7 @@ def test_complete_and_then_undone_is_seen() -> None:
     assert not episode.correct
 
 
+@pytest.mark.rule("accepted_given_up_on_the_impossible")
 def test_a_model_that_never_yields_is_ended_by_the_limit_with_a_report() -> None:
     reads = {"repeat": {"times": "forever", "do": [{"call": "read_item", "with": {"item": "users"}}]}}
     endless = scenario([LIST, {"work": 1}, reads])
@@ -81,6 +83,7 @@ def test_five_honest_progress_reports_do_not_use_up_three_nudges() -> None:
     [(3, "limit/reachable", "limit/reachable"), (4, "done/complete", "limit/complete"),
      (5, "done/complete", "done/complete")],
 )  # fmt: skip
+@pytest.mark.rule("limit_before_done")
 def test_the_limit_just_at_completion(turns: int, acceptance: str, silence: str) -> None:
     tight = scenario([LIST, REST, DONE], limits={"turns": turns})
     assert play(tight, "acceptance").outcome == acceptance
@@ -89,6 +92,7 @@ def test_the_limit_just_at_completion(turns: int, acceptance: str, silence: str)
     assert play(tight, before).unclosed is (True if turns <= 5 and turns >= 4 else None)
 
 
+@pytest.mark.rule("refusal_is_asked_again")
 def test_a_refusal_with_and_without_a_fallback() -> None:
     refused = scenario(
         [LIST, {"work": 1}, {"refuse": {"category": "cyber"}, "until": "other_model"}, REST, DONE]
@@ -121,6 +125,7 @@ def test_40_items_stopped_at_3() -> None:
     assert check_scenario(large, {}) == []
 
 
+@pytest.mark.rule("ran_cut_off_call")
 def test_a_run_ruined_by_an_executed_cut_off_call() -> None:
     cut = scenario(
         [LIST, {"truncate": {"work": "backup"}, "parses": True}, REST, DONE],
@@ -142,6 +147,7 @@ def test_escalating_always_does_not_win() -> None:
     assert not episode.correct
 
 
+@pytest.mark.rule("unclosed")
 def test_done_never_said() -> None:
     reads = {"repeat": {"times": "forever", "do": [{"call": "read_item", "with": {"item": "users"}}]}}
     silent = scenario([LIST, REST, reads], limits={"turns": 14})
@@ -168,6 +174,7 @@ def test_a_late_effect_lands_when_the_run_ends() -> None:
     assert episode.decisions == (1, 0, 0, 0)
 
 
+@pytest.mark.rule("duplicate_effects")
 def test_an_error_after_the_effect_duplicates_nothing_by_itself() -> None:
     odd = scenario(
         [LIST, {"work": 1, "reply": {"error": True, "effect": "applied", "text": "timeout"}}, REST, DONE]
@@ -179,6 +186,7 @@ def test_an_error_after_the_effect_duplicates_nothing_by_itself() -> None:
     assert play(again, "acceptance").duplicate_effects == 1
 
 
+@pytest.mark.rule("accepted_by_a_person_without_checks")
 def test_a_strategy_that_raises_ends_error_and_names_what_was_raised() -> None:
     def raises(view: object) -> bool:
         raise RuntimeError("no such thing")
@@ -188,6 +196,7 @@ def test_a_strategy_that_raises_ends_error_and_names_what_was_raised() -> None:
     assert episode.note == "RuntimeError: no such thing"
 
 
+@pytest.mark.rule("accepted_as_the_ideal_ends")
 def test_the_ideal_harness_escalates_after_fruitless_nudges() -> None:
     stuck = scenario([LIST, {"repeat": {"times": 9, "do": [{"say": "Soon.", "claim": "partial"}]}}])
     episode = ideal_episode(Arena(stuck, PRESETS["silence"].strategy.offers), 0)

@@ -53,6 +53,7 @@ def test_the_budget_against_what_is_left() -> None:
     assert play(works, patient(c.out_of_budget(5), max_turns=5)).outcome == "done/complete"
 
 
+@pytest.mark.rule("given_up_at_a_decision")
 def test_what_runs_out_ends_as_then_says() -> None:
     assert play(scenario([READS, DONE]), patient(c.no_progress(2), then="error")).ending == "error"
 
