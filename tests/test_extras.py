@@ -53,6 +53,7 @@ def test_every_module_is_brought_by_an_extra_that_is_there() -> None:
         ("h11", ("serve", "migration-reports-at-four-of-six"), "h11"),
         ("hypothesis", ("falsify", "agent.py"), "hypothesis"),
         ("h11", ("falsify", "agent.py"), "h11"),
+        ("h11", ("study", "stuck", "partial_completion", "-H", "agent.py"), "h11"),
         ("h11", ("harnesses", "check", "agent.py"), "h11"),
         ("h11", ("harnesses", "run", "agent.py", "migration-reports-at-four-of-six"), "h11"),
     ],
@@ -90,6 +91,19 @@ def test_a_plain_install_plays_a_run_to_its_end(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "evalkit show out" in done.stdout
     assert (tmp_path / "out" / "report.md").is_file()
+
+
+def test_a_study_of_strategies_needs_no_extra(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, ",".join(EXTRAS), "study", "stuck", "orphan-must-be-done"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "| silence | 1 |" in done.stdout
 
 
 def test_a_module_of_the_users_own_that_is_missing_is_not_taken_for_an_extra(tmp_path: Path) -> None:

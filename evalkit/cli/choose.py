@@ -37,6 +37,7 @@ def command(
     told that none is better than in everything.
     """
     from evalkit.fit import choose
+    from evalkit.reports.layout import console_of, print_prose
 
     given = {"false_done": false_done, "premature_stop": premature_stop, "look": look, "token": token}
     prices = {name: cost for name, cost in given.items() if cost is not None}
@@ -54,10 +55,9 @@ def command(
     if as_json:
         click.echo(_json(groups, prices))
         return
+    console = console_of()
     for place, group in enumerate(groups):
-        click.echo("" if place else None, nl=bool(place))
-        for line in _lines(group, prices):
-            click.echo(line)
+        print_prose(console, ([""] if place else []) + _lines(group, prices))
 
 
 def _json(groups: list[Group], prices: dict[str, float]) -> str:

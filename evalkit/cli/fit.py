@@ -168,35 +168,20 @@ def _json(population: Population, rows: list[Row]) -> str:
 def _print(population: Population, rows: list[Row], seen: list[Seen]) -> None:
     from evalkit.fit import report
     from evalkit.fit.bounds import sentence
+    from evalkit.reports.layout import console_of, print_prose, print_rows
     from evalkit.scenarios.population import status_line
 
-    for line in report.head_lines(population):
-        click.echo(line)
+    console = console_of()
+    print_prose(console, report.head_lines(population))
     if any(not found.too_few for found in population.estimates.values()):
-        _table(report.HEADS, report.parameter_rows(population))
-    for line in (report.too_few_line(population), *report.assumed_lines(population)):
-        click.echo(line) if line else None
+        print_rows(console, report.HEADS, report.parameter_rows(population))
+    said = (report.too_few_line(population), *report.assumed_lines(population))
+    print_prose(console, (line for line in said if line))
     if population.truth:
-        click.echo(f"\n{sentence(seen)}")
-        click.echo("\nBy assumption (docs/fit.md), of the recorded dones, with 90 % intervals:")
-        _table(report.BOUND_HEADS, report.bound_rows(rows, "assumed"))
-        click.echo("Whatever comes, without assumption:")
-        _table(report.BOUND_HEADS, report.bound_rows(rows, "whatever comes"))
-        click.echo(report.unbounded_line(rows, "whatever comes"))
-    click.echo(status_line(population))
-
-
-def _table(heads: tuple[str, ...], rows: list[list[str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for place, head in enumerate(heads):
-        shown.add_column(head, justify="right" if place else "left", no_wrap=True)
-    for row in rows:
-        shown.add_row(*row)
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(width=120, highlight=False, markup=False, emoji=False)
-    console.print(shown)
+        assumed = "By assumption (docs/fit.md), of the recorded dones, with 90 % intervals:"
+        print_prose(console, ("", sentence(seen), "", assumed))
+        print_rows(console, report.BOUND_HEADS, report.bound_rows(rows, "assumed"))
+        print_prose(console, ("Whatever comes, without assumption:",))
+        print_rows(console, report.BOUND_HEADS, report.bound_rows(rows, "whatever comes"))
+        print_prose(console, (report.unbounded_line(rows, "whatever comes"),))
+    print_prose(console, (status_line(population),))

@@ -10,6 +10,6 @@ from evalkit.scoring.harness_card import Card, measure
 
 def card_of(name: str) -> Card:
     """Play the series with a harness, set up and heard, and read its card off it."""
-    click.echo(f"{name}: playing the scenes of its card", err=True)
     with playing(name) as (harness, play):
+        click.echo(f"{name}: playing the scenes of its card", err=True)
         return measure(harness, lambda scene: play(scene, 0))

@@ -87,31 +87,21 @@ def command(
 
 
 def _print(summary: dict[str, Any]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
+    from evalkit.reports.layout import console_of, print_prose, print_rows
     from evalkit.transcripts.judging.answer import HEADS, caption, sentences, table
 
     answer = summary["answer"]
     why = {row["strategy"]: "; ".join(row["why_unknown"]) for row in summary["rows"] if row["why_unknown"]}
-    console = Console(highlight=False, markup=False, emoji=False)
-    if not console.is_terminal:
-        console = Console(width=80, highlight=False, markup=False, emoji=False)
-    for sentence in sentences(answer, why, summary["claimed"]):
-        console.print(sentence)
+    console = console_of()
+    print_prose(console, sentences(answer, why, summary["claimed"]))
     rows = table(answer)
     if rows and answer["labelled"]:
-        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for place, head in enumerate(HEADS):
-            shown.add_column(head, justify="right" if place else "left", no_wrap=place == 0)
-        for row in rows:
-            shown.add_row(*row)
-        console.print(shown)
-        console.print(caption(answer))
+        print_rows(console, HEADS, rows)
+        print_prose(console, (caption(answer),))
     run = summary["run"]
     labels = ", ".join(f"{count} {name}" for name, count in run["labels"].items())
-    console.print(
+    read = (
         f"{run['recordings']} recordings from {run['files']} files, {run['problems']} problems; "
         f"labels: {labels}; strategies part on {summary['parted']['count']}."
     )
+    print_prose(console, (read,))

@@ -18,6 +18,7 @@ from evalkit.fit.uncertainty import cell_of, populations_of
 from evalkit.runs.store import Store
 from evalkit.scenarios.drawn_scenarios import MIDDLE
 from evalkit.stats.scenario_results import contender_names
+from evalkit.stats.summary import is_sample
 
 #: What may cost something: how an episode's own count of it is read.
 COSTS = {
@@ -108,12 +109,10 @@ def _groups(store: Store) -> list[tuple[Group, set[str]]]:
         sampled = name in populations
         status = populations[name].calibration.status if sampled else ""
         says = f"{status}; interventions: not validated" if sampled else ""
-        drawn = store.recipe.medium.live or any(
-            entry.population for place, entry in enumerate(store.recipe.entries) if kinds[place][0] == name
-        )
-        if drawn and not sampled:
+        entries = [store.recipe.entries[place] for place, kind in kinds.items() if kind[0] == name]
+        if is_sample(store.recipe, entries) and not sampled:
             says = "a sample, of which no interval is told here"
-        own = {store.recipe.entries[place].name for place, kind in kinds.items() if kind[0] == name}
+        own = {entry.name for entry in entries}
         if rates:
             assumed = tuple(populations[name].assumed) if sampled else ()
             found.append((Group(name, sampled, says, rates, assumed), own))

@@ -22,6 +22,7 @@ from evalkit.reports.formatting import (
     number,
     percent,
 )
+from evalkit.reports.layout import console_of, print_prose, print_rows
 from evalkit.reports.spending import spending_lines
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ def print_table(
     ``worst`` names the episode to look at where none tells contenders apart, ``undrawn`` says that there are
     no charts because nobody asked for them.
     """
-    from rich.console import Console
-
-    console = Console(width=width, highlight=False, markup=False, soft_wrap=False)
+    console = console_of(width)
     for line in answer_lines(summary, folder, console.width):
         console.print(line, soft_wrap=True)
     for level in levels(summary):
@@ -67,28 +66,17 @@ def print_table(
     _print_populations(console, summary)
     console.print()
     report = folder if report is None else report
-    for line in end_lines(summary, report, notes):
-        for part in textwrap.wrap(line, console.width, break_long_words=False, break_on_hyphens=False):
-            console.print(part, soft_wrap=True)
+    print_prose(console, end_lines(summary, report, notes))
     for line in next_lines(summary, folder, report, worst, undrawn=undrawn):
         console.print(line, soft_wrap=True)
 
 
 def _print_populations(console: Console, summary: Row) -> None:
     """The figures of fitted populations, with their widths."""
-    from rich import box
-    from rich.table import Table
-
     for fitted in summary.get("populations", ()):
-        shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for place, head in enumerate(POPULATION_HEADS):
-            shown.add_column(head, justify="right" if place else "left")
-        for row in table_rows(fitted["rows"]):
-            shown.add_row(*row)
         console.print()
-        for line in (fitted["says"], legend(fitted)):
-            console.print("\n".join(textwrap.wrap(line, console.width)))
-        console.print(shown)
+        print_prose(console, (fitted["says"], legend(fitted)))
+        print_rows(console, POPULATION_HEADS, table_rows(fitted["rows"]))
 
 
 def answer_lines(summary: Row, folder: str, width: int) -> Iterator[str]:

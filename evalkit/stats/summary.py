@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from evalkit.core.prices import cost
 from evalkit.models.ledger import read_spending
+from evalkit.runs.plan import Entry, Recipe
 from evalkit.runs.store import WEIGHT, Store
 from evalkit.scoring.episode_fields import FLAGS, RATES, SIZES
 from evalkit.stats import tally
@@ -25,6 +26,11 @@ from evalkit.stats.twins import twin_rows
 SCHEMA = "evalkit.summary/1"
 
 Row: TypeAlias = dict[str, Any]
+
+
+def is_sample(recipe: Recipe, entries: Sequence[Entry]) -> bool:
+    """Whether scenarios of a run are a sample and no written library: of a live model, or all are drawn."""
+    return recipe.medium.live or (bool(entries) and all(entry.population for entry in entries))
 
 
 def summarize(store: Store) -> dict[str, Any]:
@@ -56,7 +62,7 @@ def summarize(store: Store) -> dict[str, Any]:
             "evalkit": recipe.evalkit,
             "baseline": recipe.baseline,
             "model": recipe.medium.model,
-            "sampled": recipe.medium.live or (bool(entries) and all(entry.population for entry in entries)),
+            "sampled": is_sample(recipe, entries),
             "gateable": bool(episodes - void - unexercised) and void * 100 <= episodes,
             "not_expressible": dict(sorted(recipe.not_expressible.items())),
         },

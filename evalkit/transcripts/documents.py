@@ -48,7 +48,9 @@ def decode(data: bytes) -> Any:
     except UnicodeDecodeError:
         raise Broken("is not UTF-8 text") from None
     except ValueError:
-        raise Broken(f"is not JSON: {first[0].lower()}{first[1:]}") from None
+        # The library's words, without saying twice that it is JSON: "malformed: invalid character".
+        told = first.removeprefix("JSON is ")
+        raise Broken(f"is not JSON: {told[0].lower()}{told[1:]}") from None
 
 
 def head_of(file: IO[bytes]) -> bytes:

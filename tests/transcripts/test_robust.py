@@ -44,6 +44,7 @@ def test_a_broken_line_is_named_and_the_others_are_read(tmp_path: Path) -> None:
         "r.jsonl: line 2",
         "r.jsonl: line 5",
     ]
+    assert problems[1].startswith("r.jsonl: line 5: is not JSON: malformed: ")
     assert [recording.id.split("#")[1] for recording in recordings] == ["line1", "line4"]
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from evalkit.containment.workers import in_order
-from evalkit.harnesses.manifest import Harness
-from evalkit.harnesses.pinned_environment import Environment
-from evalkit.runs.foreign import ready_harnesses
 from evalkit.runs.plan import Plan, make_plan, sources_of
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
-from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
 from evalkit.strategies.strategy import Strategy
+
+if TYPE_CHECKING:
+    from evalkit.harnesses.manifest import Harness
+    from evalkit.harnesses.pinned_environment import Environment
 
 #: By the place of a scenario: its episodes, by contender. What cannot be played is left out.
 Played: TypeAlias = dict[int, dict[str, Episode]]
@@ -43,6 +43,8 @@ def _one(strategies: Sequence[Strategy], scenario: Scenario) -> dict[str, Episod
 
 def played_by_programs(scenarios: Sequence[Scenario], names: Sequence[str]) -> Played:
     """Each harness on each scenario that it can be asked, one after the other. PlanError for unknown ones."""
+    from evalkit.runs.foreign import ready_harnesses
+
     found: Played = {}
     every = list(scenarios)
     plans = {name: make_plan(every, sources_of(every), (), 1, harnesses=(name,)) for name in names}
@@ -56,6 +58,9 @@ def played_by_programs(scenarios: Sequence[Scenario], names: Sequence[str]) -> P
 
 
 def _of_program(plan: Plan, harness: Harness, environment: Environment) -> Iterator[tuple[Scenario, Episode]]:
+    # Here and not above: a study of strategies alone needs no server.
+    from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
+
     contract = contract_of(harness)
     with server_for_harnesses() as server:
         runner = runner_of(harness, environment)
