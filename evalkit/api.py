@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.core.names import counted
 from evalkit.extras import missing
 from evalkit.media.medium import Medium
 from evalkit.reports.answer import Answer, answer
@@ -87,7 +88,8 @@ class Run:
     def __repr__(self) -> str:
         counts = self.summary["run"]
         return (
-            f"<evalkit.Run {self.folder}: {counts['scenarios']} scenarios, {counts['episodes']} episodes. "
+            f"<evalkit.Run {self.folder}: {counted(counts['scenarios'], 'scenario')}, "
+            f"{counted(counts['episodes'], 'episode')}. "
             f"{self.answer}>"
         )
 

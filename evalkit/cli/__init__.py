@@ -96,7 +96,7 @@ class _Lazy(click.Group):
             interrupts.leave(left.exit_code)
             raise
         except KeyboardInterrupt as error:
-            click.echo("\nevalkit: interrupted", err=True)
+            interrupts.say("evalkit: interrupted")
             interrupts.leave(interrupts.exit_code(error))
             raise click.exceptions.Exit(interrupts.exit_code(error)) from None
         except BrokenPipeError:

@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 
 from evalkit.cli.errors import one_line_errors
+from evalkit.cli.groups import Group
 from evalkit.models.cassettes import INDEX, CassetteError, Origin, Tape, read_origin
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """List, show and check recordings."""
 

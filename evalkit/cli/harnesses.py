@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.cli.groups import Group
 from evalkit.cli.harness_setup import playing
 from evalkit.harnesses.find import BEHAVIOURS, EVENTS, GUARANTEES, SCENES, find_harness, shipped
 from evalkit.harnesses.pinned_environment import SetupError, cache_folder, is_ready, needs_setup, set_up
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from evalkit.scoring.episode import Episode
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """List harnesses, set up their environments, try them."""
 

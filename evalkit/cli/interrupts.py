@@ -12,10 +12,14 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+import click
+
 from evalkit.containment.signal_errors import raise_again
 
 #: Seconds from a signal to the end of the process; most commands need a fraction of it.
 LONGEST = 1.9
+#: Whether it was said already that the command was interrupted.
+_said = threading.Event()
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -30,6 +34,12 @@ class Interrupted(KeyboardInterrupt):
 def exit_code(error: KeyboardInterrupt) -> int:
     """The exit code of a command that was interrupted."""
     return error.exit_code if isinstance(error, Interrupted) else 130
+
+
+def say(line: str) -> None:
+    """Say that the command was interrupted, and how it goes on: once, whatever else takes its time."""
+    _said.set()
+    click.echo(f"\n{line}", err=True)
 
 
 @contextmanager
@@ -121,5 +131,6 @@ def _last_resort(ready: int, wanted: list[signal.Signals]) -> None:
             for number in wanted:
                 if number in told:
                     time.sleep(LONGEST)
-                    os.write(2, b"\nevalkit: interrupted\n")
+                    if not _said.is_set():
+                        os.write(2, b"\nevalkit: interrupted\n")
                     os._exit(128 + number)

@@ -11,7 +11,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.harness_setup import set_up_all
-from evalkit.cli.interrupts import exit_code
+from evalkit.cli.interrupts import exit_code, say
 from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
 from evalkit.cli.run_folders import CHARTS_HELP, REPORTS, find_run, new_run, open_run
@@ -219,7 +219,7 @@ def command(
             told = f"{store.folder}: the report cannot be written: {error}; {go_on}"
             raise UsageProblem(told, hint=resume_it) from None
         except KeyboardInterrupt as error:
-            click.echo(f"\ninterrupted; {go_on}", err=True)
+            say(f"interrupted; {go_on}")
             raise click.exceptions.Exit(exit_code(error)) from None
 
 

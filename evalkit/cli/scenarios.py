@@ -9,6 +9,7 @@ from typing import Literal
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
+from evalkit.cli.groups import Group
 from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
@@ -38,7 +39,7 @@ model:
 """
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """List, show and check scenarios; make a new one."""
 

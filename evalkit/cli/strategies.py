@@ -7,12 +7,13 @@ from dataclasses import fields
 import click
 
 from evalkit.cli.errors import one_line_errors
+from evalkit.cli.groups import Group
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.registry import find_strategy, strategy_names
 from evalkit.strategies.strategy import Strategy
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """List and show strategies."""
 

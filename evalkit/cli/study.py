@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from evalkit.cli.errors import one_line_errors
+from evalkit.cli.groups import Group
 
 if TYPE_CHECKING:
     from evalkit.experiments.studies.study import Study
@@ -29,7 +30,7 @@ def _outs(command: Callable[..., Any]) -> Callable[..., Any]:
     return _OUT(_PNG(_WORKERS(command)))
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Strategies in settings that are made for one question; each prints what it found."""
 

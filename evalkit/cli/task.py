@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalkit.cli.groups import Group
 from evalkit.cli.task_store import home_of, home_option, store_option, task_errors, with_store
 from evalkit.runs.engine import MOST_WORKERS
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 PERSON = "a person"
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Queue tasks for the durable worker, work on them, close and answer them."""
 

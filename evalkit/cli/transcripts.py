@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.errors import UsageProblem
+from evalkit.cli.groups import Group
 
 if TYPE_CHECKING:
     from evalkit.transcripts.recording import Recording
@@ -18,7 +19,7 @@ _ONE = click.argument("file", type=click.Path(path_type=Path))
 _NAME = click.option("--recording", "name", help="Which one: its id, or the part after '#'; else the first.")
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """List, show and measure recorded runs; make scenarios of them."""
 
@@ -60,7 +61,7 @@ def formats() -> None:
 @_ONE
 @_NAME
 def show(file: Path, name: str | None) -> None:
-    """One recording of FILE, turn by turn, as judgement sees it."""
+    """One recording of FILE, turn by turn, as judgement sees it: FILE#NAME as list has it, or the first."""
     from evalkit.transcripts.show import recording_text
 
     click.echo(recording_text(_find(file, name)), nl=False)
@@ -203,10 +204,22 @@ def claims(sample: Path, files: tuple[Path, ...], reader: str | None) -> None:
         raise UsageProblem(str(error)) from None
 
 
+def _parts(file: Path) -> tuple[Path, str | None]:
+    """File and name of what was named by its id, as ``list`` shows it: ``FILE#NAME``."""
+    text = str(file)
+    if not file.exists():
+        for cut in (place for place, sign in enumerate(text) if sign == "#"):
+            if Path(text[:cut]).is_file():
+                return Path(text[:cut]), text[cut + 1 :]
+    return file, None
+
+
 def _find(file: Path, name: str | None) -> Recording:
     from evalkit.transcripts.problems import Problem
     from evalkit.transcripts.read import read_file
 
+    if name is None:
+        file, name = _parts(file)
     problems = []
     seen = 0
     for found in read_file(file):

@@ -1,4 +1,4 @@
-"""What a name is, and names that were meant: the nearest known one to a name that is not known."""
+"""What a name is, and names that were meant: the nearest to one that nobody knows; a count with its noun."""
 
 from __future__ import annotations
 
@@ -38,3 +38,8 @@ def among(wrong: str, known: Iterable[str], word: str = "known") -> str:
     """What follows a name that nobody knows: the one that was meant, and all there are."""
     names = tuple(known)
     return did_you_mean(wrong, names) + (f"; {word}: {', '.join(names)}" if names else "")
+
+
+def counted(count: int, what: str) -> str:
+    """``1 file``, ``2,000 files``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import msgspec
 
+from evalkit.core.names import counted
 from evalkit.fit.grouping import Grouping, known
 from evalkit.fit.lives import life_of
 from evalkit.scenarios.life import Life
 from evalkit.strategies.strategy import Strategy
-from evalkit.transcripts.input_files import Looked, counted
+from evalkit.transcripts.input_files import Looked
 from evalkit.transcripts.judging.outcome import Outcome
 from evalkit.transcripts.judging.run import rows_of
 from evalkit.transcripts.labels import Labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
@@ -15,6 +16,10 @@ from evalkit.harnesses.manifest import Rule
 #: The endings that a harness can declare; the others are evalkit's.
 DECLARED = ("done", "partial", "escalated", "limit", "error")
 _SHOWN = 200
+#: How Node ends what it says of an error that nobody caught, a frame of its stack, and how the error begins.
+_NODE = re.compile(r"Node\.js v\d")
+_FRAME = re.compile(r"\s+at ")
+_ERROR = re.compile(r"\S*(Error|Exception)\b")
 
 
 class Finished(msgspec.Struct, frozen=True):
@@ -74,6 +79,15 @@ Then: TypeAlias = Callable[[Finished], "Further | None"]
 
 def is_over(finished: Finished) -> None:
     """The rule of an episode to which nothing happens: its first ending is its last."""
+
+
+def telling_line(output: str) -> str:
+    """The line of a failed program's output that says why: the last, but Node's last word is its version."""
+    lines = [line for line in output.split("\n") if line.strip()]
+    if lines and _NODE.match(lines[-1]):
+        frame = next((number for number, line in enumerate(lines) if _FRAME.match(line)), len(lines) - 1)
+        lines = [line for line in lines if _ERROR.match(line)] or lines[:frame] or lines
+    return " ".join(lines[-1].split()) if lines else ""
 
 
 def ending_of(finished: Finished, rules: tuple[Rule, ...]) -> tuple[Ending, str]:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from evalkit.core.escaping import for_terminal
+from evalkit.core.names import counted
 from evalkit.core.trace import Finding
 from evalkit.harnesses.episode_record import Kept
 from evalkit.scoring.episode_fields import MARKS, Episode
@@ -47,8 +48,9 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
         lines.append("seen: " + "; ".join(f"{name} {value}" for name, value in kept.seen.items()))
     if kept.output.strip():
         printed = kept.output.strip().splitlines()
-        lines.append(f"printed ({len(printed)} lines), {kept.exit}:")
-        lines += [f"   | {short(line)}" for line in printed[-_OUTPUT_LINES:]]
+        last = f"the last {_OUTPUT_LINES} of " if len(printed) > _OUTPUT_LINES else ""
+        lines.append(f"printed ({last}{counted(len(printed), 'line')}), {kept.exit}:")
+        lines += [f"   | {short(line)}" if line.strip() else "   |" for line in printed[-_OUTPUT_LINES:]]
     return "\n".join(for_terminal(line) for text in lines for line in text.split("\n")) + "\n"
 
 
@@ -60,9 +62,8 @@ def turned(complete: bool) -> str:
 def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) -> str:
     """Outcome, flags, what keeps it from being correct, causes and note of an episode, from its row."""
     native = f" ({values['native']})" if values["native"] else ""
-    lines = [
-        f"outcome: {values['outcome']}{native} after {values['turns']} turns, {values['tokens']:,} tokens"
-    ]
+    spent = f"{counted(values['turns'], 'turn')}, {counted(values['tokens'], 'token')}"
+    lines = [f"outcome: {values['outcome']}{native} after {spent}"]
     if values["helper_turns"]:
         helped = f"{values['helper_turns']} turns, {values['helper_tokens']:,} of the tokens"
         lines.append(f"helpers: {helped}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
+from evalkit.core.names import counted
 from evalkit.core.tasks import CHECKLIST_TOOL
 from evalkit.harnesses.episode_record import Exchange
 from evalkit.media.players import replayer
@@ -36,7 +37,7 @@ def versus_lines(versus: Versus, partings: Partings) -> Iterator[str]:
     for side, about in (("A", versus.a), ("B", versus.b)):
         yield (
             f"{side}: {about['folder']} ({about['id']}, {about['created'] or 'undated'}, evalkit "
-            f"{about['evalkit']}): {about['scenarios']} scenarios, {about['episodes']} episodes"
+            f"{about['evalkit']}): {_size(about)}"
         )
     yield f"compared: the {versus.shared} scenarios that both have unchanged"
     for what, names in (
@@ -68,7 +69,7 @@ def several_lines(found: list[Versus]) -> Iterator[str]:
     for letter, about in zip(letters, (found[0].a, *(one.b for one in found)), strict=True):
         yield (
             f"{letter}: {about['folder']} ({about['created'] or 'undated'}, evalkit {about['evalkit']}): "
-            f"{about['scenarios']} scenarios, {about['episodes']} episodes"
+            f"{_size(about)}"
         )
     for letter, one in zip(letters[1:], found, strict=True):
         yield ""
@@ -250,3 +251,7 @@ class _Side:
                 raise
             return ()
         return found.steps if found.episode.outcome == outcome else ()
+
+
+def _size(about: Mapping[str, Any]) -> str:
+    return f"{counted(about['scenarios'], 'scenario')}, {counted(about['episodes'], 'episode')}"

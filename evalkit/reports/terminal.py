@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from evalkit.core.names import counted
 from evalkit.fit.uncertainty import HEADS as POPULATION_HEADS
 from evalkit.fit.uncertainty import legend, table_rows
 from evalkit.reports.answer import answer, facts, prevents, show_command
@@ -113,7 +114,7 @@ def _print_level(console: Any, summary: Row, level: str) -> None:
     rows = at_level(summary, level)
     wide = console.width >= _NARROW
     scenarios = max(row["scenarios"] for row in rows)
-    title = f"{LEVELS[level]}, {scenarios} scenario{'s'[: scenarios != 1]}: {LEVEL_MEANINGS[level]}"
+    title = f"{LEVELS[level]}, {counted(scenarios, 'scenario')}: {LEVEL_MEANINGS[level]}"
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), title=title, title_justify="left"
     )
@@ -146,8 +147,8 @@ def end_lines(summary: Row, report: str, notes: Sequence[str]) -> Iterator[str]:
     """What was run, and what else is to be known, each in one line with where to read more."""
     run = summary["run"]
     model = "scripted model" if run["model"] == "scripted" else run["model"]
-    scenarios = f"{run['scenarios']} scenarios" if run["sampled"] else f"{run['scenarios']} written scenarios"
-    said = f"{scenarios}, {run['episodes']:,} episodes, {run['void']} void ({model})"
+    scenarios = counted(run["scenarios"], "scenario" if run["sampled"] else "written scenario")
+    said = f"{scenarios}, {counted(run['episodes'], 'episode')}, {run['void']} void ({model})"
     written = "counts of scenarios, no estimate of how often a live model does this"
     yield said if run["sampled"] else f"{said}; {written}"
     if "spending" in summary:

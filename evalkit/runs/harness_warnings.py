@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalkit.harnesses.endings import telling_line
 from evalkit.harnesses.episode_record import CARRIED, UNOFFERED, UNREACHABLE
 from evalkit.runs.foreign_records import output_file, read_trace
 from evalkit.runs.store import Store
@@ -43,6 +44,9 @@ def _silent(store: Store, number: int, name: str) -> Iterator[str]:
             yield f"{said}{how}; it printed nothing"
             return
         tail = ("… " if len(words) > _TAIL else "") + words[-_TAIL:]
+        why = telling_line(kept.output)
+        if not words.endswith(why):
+            tail = f"{why[:_TAIL]} …"
         yield f"{said}{how}; it printed: {tail}; all of it: {output_file(store.folder, cell)}"
         return
     yield said

@@ -17,7 +17,7 @@ from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, Task
 from evalkit.drivers.in_process import resumed
 from evalkit.harnesses.call_names import names_of
 from evalkit.harnesses.command import CAP, CommandRunner, Runner, Why
-from evalkit.harnesses.endings import Finished, Further, ending_of
+from evalkit.harnesses.endings import Finished, Further, ending_of, telling_line
 from evalkit.harnesses.episode_record import CARRIED, UNOFFERED, UNREACHABLE, Kept, Observed, Wrong
 from evalkit.harnesses.manifest import Events, Harness, Heard, Rule
 from evalkit.harnesses.pinned_environment import Environment, environment_of
@@ -404,12 +404,10 @@ def _ending(finished: Finished, rules: tuple[Rule, ...], failure: Exception | No
 
 
 def _broke(finished: Finished, ending: Ending) -> str:
-    """Why a program failed of which only its exit tells, by the last line that it wrote; else empty."""
+    """Why a program failed of which only its exit tells, by what it wrote; else empty."""
     if finished.told is not None or ending.native != finished.exit:
         return ""
-    lines = finished.output.split("\n")
-    last = next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "it wrote nothing")
-    return f"{finished.exit}: {last[:200]}"
+    return f"{finished.exit}: {telling_line(finished.output)[:200] or 'it wrote nothing'}"
 
 
 def variables(task: Task, contract: Contract, url: str) -> dict[str, str]:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from evalkit.core.names import counted
+
 #: Endings that a recording may have; files of other kinds in a folder are counted and left alone.
 ENDINGS = frozenset(
     (".json", ".jsonl", ".ndjson", ".traj", ".eval", ".har", ".responses", ".trajectory", ".txt")
@@ -77,11 +79,6 @@ class Looked:
             kinds = ", ".join(f"{count} {ending}" for ending, count in sorted(self.others.items()))
             notes.append(f"files of other kinds left alone: {kinds}")
         return notes
-
-
-def counted(count: int, what: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def is_report(folder: Path) -> bool:

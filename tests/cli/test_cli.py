@@ -290,6 +290,15 @@ def test_every_command_loads_and_has_help() -> None:
 HEAVY = ("anthropic", "openai", "pandas", "matplotlib", "numpy", "scipy", "jsonschema", "rich", "mcp", "h11")
 
 
+def test_no_list_of_commands_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each first sentence stands there to its end, at any width."""
+    for columns in ("80", "60"):
+        monkeypatch.setenv("COLUMNS", columns)
+        for name in ("harnesses", "scenarios", "strategies", "study", "task", "transcripts", "cassettes"):
+            said = CliRunner().invoke(main, [name, "--help"]).output
+            assert "..." not in said.split("Commands:")[1], (name, said)
+
+
 def test_nothing_heavy_is_loaded_for_nothing() -> None:
     program = (
         "import sys, evalkit, evalkit.cli\n"

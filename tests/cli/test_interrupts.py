@@ -123,3 +123,21 @@ def ended(
     print(f"ended in {seconds:.2f} s")
     until(lambda: not living(f"{place}/"), 2)
     assert list((place / "temporary").iterdir()) == []
+
+
+def test_it_is_said_once_however_long_the_end_takes() -> None:
+    program = """
+import os, signal, time
+from evalkit.cli import interrupts
+interrupts.LONGEST = 0.2
+try:
+    with interrupts.heard():
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(9)
+except KeyboardInterrupt:
+    interrupts.say("evalkit: interrupted")
+    time.sleep(9)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    assert done.returncode == 130
+    assert done.stderr == "\nevalkit: interrupted\n"

@@ -87,6 +87,8 @@ def test_list_show_and_formats(results: Path, tmp_path: Path) -> None:
     assert "  4 end_turn, claims done  [end of turn]" in shown.stdout
     assert "call: update_record" in shown.stdout
     assert "openai-agents" in run("transcripts", "formats").stdout
+    # An id is pasted as the list shows it.
+    assert run("transcripts", "show", f"{results}#task1.trial0").output == shown.output
     missing = run("transcripts", "show", results, "--recording", "nobody")
     assert missing.exit_code == 2
     assert "no recording 'nobody' among its 2" in missing.stderr

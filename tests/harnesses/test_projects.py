@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evalkit.cli import main
+from evalkit.harnesses.endings import telling_line
 from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.manifest import Harness, ManifestError, parse_manifest
 from evalkit.harnesses.pinned_environment import environment_of, set_up
@@ -165,6 +166,38 @@ class TestWhatIsSaid:
         assert "line 97 line 98 no module named agents; all" in said
         assert "all of it: out/traces/000000.txt" in said
         assert "no module named agents" in (tmp_path / "out" / "traces" / "000000.txt").read_text()
+
+    def test_a_start_that_failed_in_node(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Node puts its stack and its version behind the error: neither says what is missing."""
+        (tmp_path / "agent.mjs").write_text('import Client from "no-such-sdk";\nnew Client();\n')
+        (tmp_path / "two.yaml").write_text(PLAIN)
+        monkeypatch.chdir(tmp_path)
+        checked = CliRunner().invoke(main, ["harnesses", "check", "agent.mjs"])
+        missing = "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'no-such-sdk'"
+        assert f"note: exit:1: {missing}" in checked.output
+        assert "(nothing)" not in checked.output
+        assert "printed (the last 12 of " in checked.output
+        words = ["run", "two.yaml", "--harness", "agent.mjs", "--out", "out", "--no-charts"]
+        said = " ".join(CliRunner().invoke(main, words).output.split())
+        assert f"it printed: {missing}" in said
+        assert f"exit:1: {missing}" in said.split("no evaluation: ")[1]
+
+    @pytest.mark.parametrize(
+        ("output", "told"),
+        [
+            ("", ""),
+            ("one\n two  words \n\n", "two words"),
+            (
+                "Error: old\nTypeError: x\n    at f (a.js:1)\n  [cause]: Error: y\n\nNode.js v22",
+                "TypeError: x",
+            ),
+            ("a.js:1\nthrow 'gone'\n^\ngone\n    at f\nNode.js v20.20.2\n", "gone"),
+            ("a.js:1\ngone\n(Use --trace-uncaught)\nNode.js v20.20.2", "(Use --trace-uncaught)"),
+            ("Node.js v20.20.2", "Node.js v20.20.2"),
+        ],
+    )
+    def test_which_line_of_the_output_says_why(self, output: str, told: str) -> None:
+        assert telling_line(output) == told
 
     def test_tools_that_were_never_offered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         invents = HEAD + WORKS.replace(

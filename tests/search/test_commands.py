@@ -40,7 +40,7 @@ def test_refuted_with_a_transcript_and_a_scenario(tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     assert "refuted in 1 turn\n" in result.stdout
     assert "1. the model reports progress" in result.stdout
-    assert "outcome: done/reachable (done_when) after 1 turns" in result.stdout
+    assert "outcome: done/reachable (done_when) after 1 turn, " in result.stdout
     (scenario,) = load_file(saved)
     strategy = PRESETS["silence"].strategy
     episode = run_episode(Arena(scenario, strategy.offers), strategy, 0)

@@ -88,9 +88,9 @@ def test_json(folder: Path) -> None:
         (
             ("crash.py",),
             "harness 'crash.py': made no request of its model and ended error (exit:1);"
-            " it printed last: no configuration found",
+            " it printed: no configuration found",
         ),
-        (("absent:run",), "it printed last: ModuleNotFoundError: No module named 'absent'"),
+        (("absent:run",), "it printed: ModuleNotFoundError: No module named 'absent'"),
     ],
 )
 def test_usage(folder: Path, words: tuple[str, ...], said: str) -> None:

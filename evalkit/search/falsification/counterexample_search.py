@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from evalkit.harnesses.endings import telling_line
 from evalkit.harnesses.episode_record import Kept
 from evalkit.scoring.episode import Episode
 from evalkit.search.falsification.guidance import Guide
@@ -230,7 +231,7 @@ class Search:
 
 def _nothing(called: str, tried: Tried) -> str:
     """Why nothing can be said of a harness, in one line."""
-    episode, printed = tried.episode, tried.kept.output.strip().splitlines()
+    episode, printed = tried.episode, telling_line(tried.kept.output)
     why = f" ({episode.native})" if episode.native else ""
-    last = f"; it printed last: {printed[-1][:200]}" if printed else ""
+    last = f"; it printed: {printed[:200]}" if printed else ""
     return f"harness {called!r}: made no request of its model and ended {episode.ending}{why}{last}"

@@ -11,8 +11,9 @@ from typing import IO, Any
 import msgspec
 
 from evalkit.core.escaping import for_csv
+from evalkit.core.names import counted
 from evalkit.strategies.strategy import Strategy
-from evalkit.transcripts.input_files import Looked, counted
+from evalkit.transcripts.input_files import Looked
 from evalkit.transcripts.judging.answer import sentences
 from evalkit.transcripts.judging.judge import judge
 from evalkit.transcripts.judging.outcome import COLUMNS, RECORDED, Outcome, Truth, outcome_of, recorded_stop
