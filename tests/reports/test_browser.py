@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +22,11 @@ from evalkit.runs.store import Store
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.suites import load_suites
 from evalkit.stats.summary import summarize
+from evalkit.strategies.presets import PRESETS
+from evalkit.transcripts.judging.run import Judgement, judge_paths
 from tests.helpers import document
 from tests.reports.chromium import Browser, find_chromium
+from tests.transcripts import files as recordings
 
 pytestmark = pytest.mark.browser
 
@@ -476,6 +480,46 @@ def test_printed_it_has_no_controls(opened: Browser) -> None:
     for selector in ("nav", "#filters", ".files"):
         assert opened.run(f"getComputedStyle(document.querySelector('{selector}')).display") == "none"
     assert len(opened.send("Page.printToPDF")["data"]) > 10_000
+
+
+def test_an_open_transcript_is_what_is_printed(opened: Browser) -> None:
+    """To its end and by itself: the page that lies under it is another print."""
+    whole = len(base64.b64decode(opened.send("Page.printToPDF")["data"]))
+    open_case(opened, EXAMPLE, "silence")
+    opened.until("document.querySelector('#episode .decision') !== null")
+    opened.size(800, 420)
+    opened.media(media="print")
+    seen = "getComputedStyle(document.querySelector('{}')).display"
+    assert opened.run(seen.format("#episode")) == "block"
+    for selector in ("main", "#episode .controls"):
+        assert opened.run(seen.format(selector)) == "none"
+    # Nothing of it scrolls away: all of its height is there.
+    assert opened.run("(b => b.scrollHeight <= b.clientHeight + 1)(document.querySelector('#episode .body'))")
+    assert opened.run("document.querySelector('#episode').getBoundingClientRect().height") > 420
+    assert len(base64.b64decode(opened.send("Page.printToPDF")["data"])) < whole / 2
+
+
+def test_a_page_of_recordings_is_printed_with_all_its_runs(browser: Browser, tmp_path: Path) -> None:
+    file = recordings.write_lines(
+        tmp_path / "runs.jsonl", [{"id": str(n), "messages": recordings.chat()} for n in range(90)]
+    )
+    judge_paths([file], Judgement(tmp_path / "out", [PRESETS["silence"].strategy], page=True))
+    browser.media()
+    browser.size(1000, 600)
+    browser.open((tmp_path / "out" / "index.html").as_uri())
+    drawn = "document.querySelectorAll('.row').length"
+    assert browser.run(drawn) < 90
+    browser.run("document.querySelector('#list').scrollTop = 300")
+    browser.until("document.querySelector('.row').style.top !== '0px'")
+    assert browser.run(drawn) < 90
+    browser.run("addEventListener('beforeprint', () => { window.printed = " + drawn + "; })")
+    browser.send("Page.printToPDF")
+    assert browser.run("window.printed") == 90
+    assert browser.run(drawn) < 90
+    browser.media(media="print")
+    assert browser.run("getComputedStyle(document.querySelector('#filters')).display") == "none"
+    assert browser.run("getComputedStyle(document.querySelector('#list')).overflowY") == "visible"
+    browser.media()
 
 
 def test_a_large_run_loads_its_transcripts_from_beside(
