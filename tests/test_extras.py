@@ -53,6 +53,8 @@ def test_every_module_is_brought_by_an_extra_that_is_there() -> None:
         ("h11", ("serve", "migration-reports-at-four-of-six"), "h11"),
         ("hypothesis", ("falsify", "agent.py"), "hypothesis"),
         ("h11", ("falsify", "agent.py"), "h11"),
+        ("matplotlib", (*RUN, "--charts"), "matplotlib"),
+        ("matplotlib", ("report", "any", "--pdf"), "matplotlib"),
         ("h11", ("study", "stuck", "partial_completion", "-H", "agent.py"), "h11"),
         ("h11", ("harnesses", "check", "agent.py"), "h11"),
         ("h11", ("harnesses", "run", "agent.py", "migration-reports-at-four-of-six"), "h11"),

@@ -16,7 +16,7 @@ def command(runs: tuple[str, ...], as_json: bool) -> None:
 
     Only scenarios that both have, with the same text, are compared; the others are named. Differences are
     B less A, means over scenarios; the range is what the exact sign-flip test does not reject at 5 %. Of
-    three runs and more each is compared with the first, in short.
+    three runs and more each is compared with the first, in short. Exit 1 where nothing can be compared.
     """
     from evalkit.reports.run_comparison import (
         Partings,
@@ -31,15 +31,15 @@ def command(runs: tuple[str, ...], as_json: bool) -> None:
         raise UsageProblem(f"expected two runs or more, got {len(runs)}")
     with one_line_errors():
         first, *others = (open_run(run) for run in runs)
+        found = [versus(first, other) for other in others]
         if len(others) == 1:
-            found = versus(first, others[0])
             if as_json:
-                click.echo(versus_json(found), nl=False)
+                click.echo(versus_json(found[0]), nl=False)
             else:
-                for line in versus_lines(found, Partings(first, others[0])):
+                for line in versus_lines(found[0], Partings(first, others[0])):
                     click.echo(line)
         else:
-            several = together([versus(first, other) for other in others])
+            several = together(found)
             if as_json:
                 click.echo(several_json(several), nl=False)
             else:
@@ -47,3 +47,6 @@ def command(runs: tuple[str, ...], as_json: bool) -> None:
                     click.echo(line)
         for store in (first, *others):
             store.close()
+    if not any(each.shared and each.matches for each in found):
+        click.echo("evalkit: nothing was compared", err=True)
+        raise click.exceptions.Exit(1)

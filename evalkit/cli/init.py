@@ -178,6 +178,7 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
     from evalkit.reports.ci.baseline import baseline_of, baseline_text
     from evalkit.reports.formatting import at_level, rate
     from evalkit.reports.write import write_report
+    from evalkit.runs.harness_warnings import oddities
     from evalkit.runs.plan import is_worker, make_plan, sources_of
     from evalkit.scenarios.suites import load_suites
     from evalkit.stats.scenario_results import contender_names
@@ -197,6 +198,7 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
         plan = planned(load_suites(suites))
         store = _run(plan, Path(FIRST))
         summary, _ = write_report(store, charts=False)
+        notes = list(oddities(store))
     (name,) = contender_names(store)
     text = baseline_text(baseline_of(store))
     store.close()
@@ -204,6 +206,8 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
     (row,) = at_level(summary, "all")
     right = f"{rate(row['correct'])} scenarios correct"
     click.echo(f"played {counts['episodes']} episodes, {right}: {FIRST}/index.html")
+    for note in notes:
+        click.echo(f"note: {note}")
     if not counts["gateable"]:
         raise UsageProblem(
             f"{counts['void']} of {counts['episodes']} episodes are void: no baseline of that", hint=None

@@ -11,6 +11,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.run_folders import CHARTS_HELP, open_run
+from evalkit.extras import need
 from evalkit.runs.store import Store
 
 
@@ -55,6 +56,8 @@ def command(
 
     if charts is None and (png or pdf):
         charts = True
+    if charts:
+        need("charts", "matplotlib")
     started, busy = time.perf_counter(), _cpu()
     kinds = ("svg", *(kind for kind, asked in (("png", png), ("pdf", pdf)) if asked))
     with one_line_errors():

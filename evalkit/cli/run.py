@@ -16,6 +16,7 @@ from evalkit.cli.live_options import check_resumed, live_run
 from evalkit.cli.progress import progress_of
 from evalkit.cli.run_folders import CHARTS_HELP, REPORTS, find_run, new_run, open_run
 from evalkit.core.tasks import Checks
+from evalkit.extras import need
 from evalkit.harnesses.find import find_harness
 from evalkit.media.medium import Medium, kept_medium
 from evalkit.media.recordings import note_recording, recorded_scenarios, replay_medium
@@ -46,6 +47,7 @@ from evalkit.wire.dialects import TITLES
 )
 @click.option("--all", "every", is_flag=True, help="All presets, and the entry points of installed packages.")
 @click.option(
+    "-H",
     "--harness",
     "harnesses",
     multiple=True,
@@ -155,6 +157,8 @@ def command(
     """
     notes: list[str] = []
     scenarios: list[Scenario] | None = None
+    if charts:
+        need("charts", "matplotlib")
     if replace and out is None and resume is None:
         raise UsageProblem("--replace is of the folder that --out names, and there is none")
     with one_line_errors():

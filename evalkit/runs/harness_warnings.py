@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalkit.core.names import counted
 from evalkit.harnesses.endings import telling_line
 from evalkit.harnesses.episode_record import CARRIED, UNOFFERED, UNREACHABLE
 from evalkit.runs.foreign_records import output_file, read_trace
@@ -71,6 +72,6 @@ def _seen(store: Store, number: int, name: str) -> Iterator[str]:
         tools = ", ".join(list(unoffered)[:5]) + (", …" if len(unoffered) > 5 else "")
         yield f"{name} called tools that were never offered: {tools}"
     for why, count in unreachable.items():
-        yield f"{name}: {count} episodes not exercised, for an answer that cannot come: {why}"
+        yield f"{name}: {counted(count, 'episode')} not exercised, for an answer that cannot come: {why}"
     if carried:
         yield f"{name} carried something from one task to the next; each then had a process of its own"

@@ -182,6 +182,23 @@ class TestWhatIsSaid:
         assert f"it printed: {missing}" in said
         assert f"exit:1: {missing}" in said.split("no evaluation: ")[1]
 
+    def test_what_a_first_baseline_does_not_hold(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A pause in a server tool that this one does not offer: played, and in no count."""
+        program(tmp_path, HEAD + WORKS)
+        monkeypatch.chdir(tmp_path)
+        words = [
+            "init",
+            "agent.py",
+            "--suite",
+            "last-word-is-a-pause",
+            "--suite",
+            "migration-reports-at-four-of-six",
+        ]
+        said = " ".join(CliRunner().invoke(main, words).output.split())
+        assert "note: agent.py: 1 episode not exercised, for an answer that cannot come: " in said
+
     @pytest.mark.parametrize(
         ("output", "told"),
         [
@@ -215,7 +232,7 @@ class TestWhatIsSaid:
         )
         said = self.said(tmp_path, forces + WORKS, monkeypatch, 1)
         assert (
-            "agent.py: 1 episodes not exercised, for an answer that cannot come: a tool call was forced"
+            "agent.py: 1 episode not exercised, for an answer that cannot come: a tool call was forced"
             in said
         )
         store = Store.open(tmp_path / "out", write=False)

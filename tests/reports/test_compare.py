@@ -146,3 +146,9 @@ def test_command(tmp_path: Path) -> None:
     code, text = call(str(tmp_path / "a"), str(tmp_path / "b"), "--json")
     assert json.loads(text)["schema"] == "evalkit.compare/1"
     assert call(str(tmp_path / "a"), "nowhere")[0] == 2
+    # Nothing compared is nothing that was found to be unchanged.
+    grid(tmp_path / "c", [[1]], strategies=["acceptance"], entries=[entry("other")]).close()
+    code, said = call(str(tmp_path / "a"), str(tmp_path / "c"))
+    assert (code, said.splitlines()[-1]) == (1, "evalkit: nothing was compared")
+    assert call(str(tmp_path / "a"), str(tmp_path / "c"), str(tmp_path / "c"))[0] == 1
+    assert call(str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path / "c"))[0] == 0
