@@ -5,15 +5,18 @@ The rules, in order (``docs/judge.md`` says how well they do on hand-labelled sa
 1. ``channel``: a call of the run's own finish tool claims done (:mod:`evalkit.transcripts.turn_claims`).
 2. ``keyword``: the agreed word on a line of its own, or "final answer:", claims done; so does an answer in a
    channel that prompts agree: ``<answer>`` tags, ``\\boxed{}``, a line "ANSWER: …", a JSON object alone.
-3. ``conclusion``: "we can conclude the task" claims done, whoever is to agree.
+3. ``conclusion``: "we can conclude the task" claims done, whoever is to agree, unless the task "cannot be
+   completed".
 4. Otherwise sentences are read one by one. Courtesies ("if you need anything else") and conditions ("once it
    is done") say nothing. A *completion* ("has been updated", "I fixed", "12/12 tests pass", "no changes were
-   needed", or a report that opens with what was done: "Configured and verified:", "Ready.") claims done
-   unless another sentence, or an exception in its own ("all but the deployment"), is *open*: announces a
-   step, asks for leave or for information, names what remains or fails, or says what could not be done.
-   Then the claim is partial. "No failures remain" leaves nothing open, nor does a check that could not be
-   run, the case that something was done for ("a fallback when the pull fails"), a thing that cannot in a
-   report that lists what was done, or "let me look" before what is done then.
+   needed", "is running again", or a report that opens with what was done: "Configured and verified:", "Files
+   staged.", "Ready.") claims done unless another sentence, or an exception in its own ("all but the
+   deployment"), is *open*: announces a step, asks for leave or for information, names what remains or fails,
+   or says what could not be done. Then the claim is partial. "No failures remain" leaves nothing open, nor
+   does a check that could not be run, the case that something was done for ("a fallback when the pull
+   fails"), a thing that cannot in a report that lists what was done, what fails and is unrelated, "let me
+   look" before what is done then, or an offer behind a report ("What would you like next?", "Want me to push
+   it?").
 5. Without a completion: ``blocked`` where something could not be done, ``partial`` where something remains.
 
 A bare answer ("Yes") claims nothing, whatever the task was.
@@ -58,14 +61,29 @@ _DONE = (
     r"switched(?: over)?|"
     r"updated|upgraded|wired|written"
 )
+#: More of them, of a thing alone: "Repository initialized", "has been generated".
+_DONE_TO = (
+    rf"{_DONE}|activated|archived|copied|downloaded|exported|formatted|generated|imported|initiali[sz]ed|"
+    r"linked|packaged|renamed|reorgani[sz]ed|restructured|rewritten|staged|synced|uploaded"
+)
 #: The past tense where it is another word.
-_DID = rf"{_DONE}|built|made the changes?|rewrote|wrote|ran the migration|took down"
+_DID = (
+    rf"{_DONE}|built|made (?:(?:all|both|following|requested|several|some|the|these|those|your) )*"
+    r"(?:adjustments|changes?|corrections|edits?|enhancements|fixes|improvements|updates?)|rewrote|wrote|"
+    r"ran the migration|took down"
+)
 #: Nouns that are a task or a part of one.
 _WORK = (
-    r"analysis|backup|build|change|changes|deployment|fix|implementation|incident|installation|issue|job|"
+    r"analysis|audit|backup|build|change|changes|cleanup|deployment|fix|implementation|incident|installation|"
+    r"investigation|issue|job|"
     r"migration|"
-    r"refactor|refactoring|release|report|request|restore|review|rollout|setup|task|ticket|update|"
+    r"refactor|refactoring|release|report|request|research|restore|review|rollout|setup|task|ticket|update|"
     r"upgrade|work"
+)
+#: States that a thing is brought into.
+_STATES = (
+    r"accessible|active|available|back(?: up)?|clean|clear|enabled|healthy|in sync|live|online|"
+    r"reachable|running|tracking|up|working"
 )
 _KEYWORD_LINE = re.compile(r"^[\s*_`#]*(?:TERMINATE|TASK_COMPLETE|TASK COMPLETE)[\s*_`.!]*$", re.MULTILINE)
 _FINAL_ANSWER = _any(
@@ -86,20 +104,35 @@ _CONCLUSION = _any(
     r"\b(?:this|that|which) (?:will )?concludes?\b(?! that)",
     r"\bwe (?:can|could) (?:now |then )?conclude\b(?! (?:that|from|whether))",
 )
-#: By the words of what was done to things.
-_COMPLETION = _any(
-    r"\bsuccessfully\b(?! (?:once|when|if))",
-    rf"\b(?:has|have) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE})\b",
-    rf"\b(?:is|are|'s) (?:now |all |both |also |already |fully )+(?:{_DONE})\b",
-    r"\b(?:is|are) (?:complete|completed|done|finished|fixed|implemented|migrated|resolved|switched over)\b",
+#: To conclude what is said to be undoable concludes, and claims nothing.
+_UNDOABLE = re.compile(
+    rf"\b(?:{_WORK}|problem|question)\b[^.?!\n]{{0,20}}\b(?:cannot|can't|could not|couldn't)\b"
+    r"[^.?!\n]{0,20}\b(?:answered|completed|done|finished|fulfilled|resolved|solved)\b"
+)
+#: Who speaks, and what they did.
+_BY_US = _any(
+    rf"\b(?:i|we)(?:'ve| have)? (?:now |also |just |already |all |then |"
+    rf"successfully )*(?:{_DID})\b(?! to be)",
+    rf"\b(?:i|we)(?:'ve| have) [a-z]+ed\b[^.?!\n]{{1,80}}\band (?:also |now |then )?(?:{_DID})\b(?! to be)",
+)
+#: All of something, or the task, and what was done to it.
+_OF_ALL = _any(
     r"\b(?:all|every|everything|each|both|"
     r"the (?:task|work|job|issue|bug|fix|change|changes|migration|request))\b"
     rf"[^.?!\n]{{0,50}}\b(?:is|are|was|were|has been|have been)\b[^.?!\n]{{0,15}}\b(?:{_DONE})\b",
-    rf"\b(?:i|we)(?:'ve| have)? (?:now |also |just |already |all |then |"
-    rf"successfully )*(?:{_DID})\b(?! to be)",
+)
+#: By the words of what was done to things.
+_COMPLETION = _any(
+    r"\bsuccessfully\b(?! (?:once|when|if))",
+    rf"\b(?:has|have) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE_TO})\b",
+    rf"'(?:s|ve) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE_TO})\b",
+    rf"\b(?:is|are|'s) (?:now |all |both |also |already |fully )+(?:{_DONE})\b",
+    r"\b(?:is|are) (?:complete|completed|done|finished|fixed|implemented|migrated|resolved|switched over)\b",
     r"\b(?:was|were) (?:just |now |also )?(?:issued|renewed|sent|deployed|merged|fixed|removed|restored|"
     r"updated|"
     r"replaced|migrated|rolled back|upgraded|applied)\b(?! (?:by|on|in) )",
+    r"\b(?:analysis|document|draft|notebook|report|spreadsheet|summary)\b[^.?!\n]{0,40}"
+    r"\b(?:exported|saved|written) (?:as|at|in|to|under)\b",
     # Headlines.
     rf"^\W*(?:all|both|every) [^.?!\n]{{1,60}} (?:{_DONE})\W*$",
     r"^\W*(?:all )?(?:done|finished|fixed|completed?)\W*$",
@@ -115,44 +148,71 @@ _EVIDENCE = _any(
     r"\b(?:all|every|the|both|make|unit|regression|integration) (?:[\w`']+ ){0,3}(?:tests?|checks?|"
     r"criteria|steps|"
     r"conditions|suite|ci|build)`?\b[^.?!\n]{0,20}\b(?:pass|passes|passed|met|verified|green|exits 0|"
-    r"succeed|works)\b",
-    r"\btests (?:still )?pass(?:ed|ing)?\b|\b(\d{1,5})/\1 (?:\w+ )?(?:tests? )?pass(?:ed|ing|es)?\b",
+    r"succeed|works)\b(?! (?:a|an|in|its|null|the|their) )",
+    r"\btests (?:still )?pass(?:ed|ing)?\b(?! (?:a|an|in|its|null|the|their) )|"
+    r"\b(\d{1,5})/\1 (?:\w+ )?(?:tests? )?pass(?:ed|ing|es)?\b",
     r"\b(?:ci|suite|pipeline|build) (?:is|are) (?:all )?green\b|\bworks again\b|\beverything passes\b",
     r"\b(?:lint|types|linter|build)(?: and (?:lint|types|tests))? (?:is|are) clean\b",
     r"\b\d+ (?:tests? )?passed\b",
     # What holds from now on.
-    r"\bnow (?:accepts|builds|compiles|handles|keeps|loads|passes|prints|reads|returns|runs|shows|starts|"
-    r"supports|"
-    r"uses|works|writes)\b|\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
+    r"\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
     r"\b(?:is|are) (?:now )?(?:live|operational|up and running|ready(?! (?:to|for)\b))\b|"
-    r"\b(?:is|are) (?:now )?(?:compiled|configured|installed|verified)\b|"
-    r"\b(?:is|are) now (?:passing|working)\b",
+    r"\b(?:is|are) (?:now )?(?:compiled|configured|installed|verified)\b",
     # Nothing was to be changed, or nothing to be found.
     r"\bno (?:[\w/-]+ ){0,5}(?:changes?|edits?|fix(?:es)?|action) (?:was|were|is|are) (?:needed|required|"
-    r"necessary)\b|\bno (?:[\w/-]+ ){0,4}(?:issues?|problems?|errors?|defects?) (?:were |was )?found\b",
+    r"necessary)\b|\bno (?:[\w/-]+ ){0,4}(?:conflicts?|defects?|errors?|issues?|leaks?|problems?|"
+    r"regressions?|secrets?|sensitive data|violations?|vulnerabilit(?:y|ies)) (?:were |was )?found\b",
     r"\balready (?:contains|covers|does|implements|matches|meets|satisfies|supports)\b[^.?!\n]{0,30}"
     r"\b(?:criteria|features?|issue|request(?:ed)?|requirements?|task)\b",
     r"\b(?:all|the|your) (?:requested |required )?changes are (?:in|made|applied|live|complete)\b",
     r"\bbooking is confirmed\b|\bthe table is complete\b",
-    # Headlines.
-    r"^\W*(?:what (?:was|i) (?:implemented|changed|done|did)|files (?:changed|created|modified)|changes made|"
-    r"summary of (?:the )?changes)\b",
+    r"\b(?:confirmed|verified) (?:to be )?(?:clean|passing|working)\b",
     r"\bcall(?:s)? succeeded and returned\b",
 )
+#: By the state that a thing is in from now on: "now uses", "is running again", "It's working!".
+_STATE = _any(
+    r"\bnow (?!(?:appears|as|costs|crashes|depends|fails|hangs|has|is|its|lacks|looks|means|needs|perhaps|"
+    r"requires|says|seems|thinks|this|throws|thus|unless|us|wants|was)\b)[a-z]+s\b(?<!ss)",
+    r"\b(?:is|are) (?:now )?(?:back )?(?:live|running|up)(?: and running)? (?:again )?(?:at|on) "
+    r"(?:https?:|localhost|port\b|\d{1,3}\.)",
+    rf"\b(?:is|are|s) (?:now (?:{_STATES}|passing)|(?:{_STATES}) (?:again|fine|now))\b",
+    r"^\W*(?:it|that|everything)(?:'s| is) (?:all )?(?:fixed|live|running|up|working)\b",
+    r"\bconfirmed (?:fixed|healthy|live|running)\b|\b(?:runs|works) (?:as expected|fine|now)\b",
+)
+#: Headlines of what was done.
+_HEADING = re.compile(
+    r"^\W*(?:(?:here's |here is )?what (?:has been |i |i've |was |we |we've )?(?:accomplished|added|built|"
+    r"changed|created|delivered|did|done|fixed|implemented|updated)\b(?!\?)|"
+    r"files (?:added|changed|created|modified|updated)\b|(?:key )?changes made\b|"
+    r"summary of (?:all |my |the )*(?:changes|fixes|updates|what was|work)\b)"
+)
+#: A headline that something as a whole is complete.
+_COMPLETE = re.compile(r"^\W*(?:[\w'/.-]+ ){1,8}(?:is |are )?(?:now )?(?:fully )?completed?(?=\W*$| ?[—–:])")
 #: Verbs in "-ed" that open other reports than one of what was done.
 _NOT_DOING = (
     r"agreed|asked|attempted|based|blocked|delayed|detailed|embed|estimated|expected|failed|halted|indeed|"
     r"interested|limited|needed|noted|paused|planned|proceed|proposed|related|red|required|reviewed|skipped|"
     r"speed|started|stopped|suggested|supposed|timed|tried|unexpected|updated (?:reservation|order|details)"
 )
+#: Words that no name of a thing has by which a report opens: others do, or it is done in part or not.
+_NO_THING = (
+    r"a|almost|an|are|as|at|be|been|being|but|by|can|could|each|few|for|get|gets|got|had|half|has|have|he|i|if|"
+    r"in|is|it|mostly|must|nearly|need|needs|never|no|none|not|nothing|of|on|once|only|part|partially|partly|she|"
+    r"should|since|some|that|the|they|this|those|to|until|was|we|were|what|when|where|which|while|who|will|"
+    r"would|you"
+)
 #: A report that opens with what was done: "Created `a.ics`.", "Configured and verified:", "Ready."
 _OPENING = re.compile(
     rf"^\W*(?!(?:in place|set up|shut down|{_NOT_DOING})\b|complete (?:the|this|these|your|all)\b)"
-    rf"(?:{_DONE}|ready|wrote|[a-z]{{3,}}ed(?= (?:a|all|an|and|both|each|every|the|\d)\b| ?[`\[:]))\b"
-    r"(?! (?:by|on|at|to be)\b)|"
-    # "SQLite 3.50.4 compiled with gcov in /app", "Nginx installed and configured"
-    r"^\W*(?!(?:a|an|each|it|that|the|this|those)\b)(?:[\w.`/+-]+ ){1,3}"
-    r"(?:built|compiled|configured|created|deployed|fixed|installed|updated) (?:and|in|on|to|with)\b"
+    rf"(?:{_DONE_TO}|ready|wrote|[a-z]{{3,}}ed(?= (?:a|all|an|and|both|each|every|the|\d)\b| ?[`\[:]))\b"
+    r"(?! (?:by|on|at|to be)\b)"
+)
+#: The same of a thing, or of two things done: "Nginx installed in /opt", "Files staged.", "Noted and saved".
+_BROUGHT = re.compile(
+    rf"^\W*(?:[a-z]{{3,}}ed and (?:{_DONE_TO})\b|"
+    rf"(?:(?!(?:{_NO_THING})\b)[\w.`/+'-]+ ){{1,5}}"
+    rf"(?:compiled|{_DONE_TO})(?: (?:cleanly|correctly|successfully))?"
+    r"(?= (?:and|for|from|in|into|on|to|with|[a-z]{3,}ing)\b|[.!,;:]? *$|,| [–—-] ))"
 )
 #: A headline says nothing by itself, so a report may open after it: "--- SUMMARY ---".
 _HEADLINE_WORDS = 2
@@ -183,6 +243,8 @@ _NO_SKIP = _any(
     r"instead of|before|after|until)\b[^.?!\n,;:]{0,30}\bskipp",
     r"n't\b[^.?!\n,;:]{0,30}\bskipp",
 )
+#: What fails or is open beside the work, and was there before: a note, as a check that could not be run.
+_BESIDE = re.compile(r"\b(?:unrelated|not related to|pre-?existing)\b")
 _REASON = re.compile(
     r"\(([^()]*\w[^()]*)\)|\s(?:[–—-])\s(.*\w)"
     r"|\b(?:because|since|due to|owing to|for lack of|as (?:it|they|there|that|the))\b(.*\w)",
@@ -190,11 +252,17 @@ _REASON = re.compile(
 )
 _COLON = re.compile(r"\s*:\s*(.*\w)")
 _NEGATED = _any(
+    rf"\bno (?:[\w/-]+ ){{1,4}}(?:is|are|was|were) (?:compiled|configured|installed|{_DONE_TO})\b",
     r"(?<!-)\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass(?:es|ed)?|"
     + _DONE
     + r")\b",
     r"\b(?:whether|unless|should|would|could|can|might|until|may(?= (?:not )?(?:be|"
     r"have)))\b[^.?!\n]{0,40}\b(?:be |been |pass(?:es|ed)?|" + _DONE + r")\b",
+)
+#: "Using the features we've implemented": what was done before, not what was asked for.
+_RELATIVE = re.compile(
+    r"\b(?!(?:and|but|done|now|ok|okay|so|that|then|yes)\b)[a-z]+ "
+    r"(?:i|we)(?:'ve| have)? (?:\w+ly )?[a-z]+\W*$"
 )
 _CONDITION = re.compile(r"^\W*(?:once|when|if|after|before|until|as soon as|because|since|to)\b")
 _COURTESY = _any(
@@ -211,8 +279,9 @@ _LET_ME = re.compile(r"\blet me\b(?! (?:know|provide|summari[sz]e)\b)")
 _STEP = _any(
     r"\b(?:i'll|i will|i'm going to|i am going to|we'll|we will)\b(?! be (?:here|happy|glad))",
     r"\blet's\b|\blet us\b",
-    r"^\W*next\b(?! (?:recommended|steps?)\b)|^\W*now\b(?=,| (?:for|i|let|please|to|we)\b)",
-    r"\bnext step\b(?![^.?!\n]{0,60}\bwould be\b)",
+    r"^\W*next\b(?! (?:actions?|milestone|phase|recommended|stage|steps?|tasks?|up|work)\b)|"
+    r"^\W*now\b(?=,| (?:for|i|let us|please|to|we)\b)",
+    r"\bnext step\b(?![^.?!\n]{0,60}\bwould be\b|\W*(?:$|:| [–—-]))",
     r"(?<!before )\b(?:continuing|proceeding|moving on|going on|checking again)\b",
     r"\bstopped (?:at|because|before|here|short)\b",
 )
@@ -221,9 +290,18 @@ _ASKING = _any(
     r"\bplease (?:check|confirm|execute|perform|proceed|provide|review|run|search|share|specify|tell)\b",
     r"\bplease (?:verify|visit)\b",
     r"\blet me know (?:which|what|when|once|how|the)\b",
+    r"\b(?:is|does|are) (?:this|that|these) (?:[a-z]+ )?(?:acceptable|correct|fine|look (?:good|right)|ok|"
+    r"okay|right|work for you)\b",
     r"\bi(?:'ll)? need (?:your|the|to|you|approval|access)\b",
     r"\byou(?: will|'ll) need to\b",
     r"\b(?:which|what) (?:do|would) you\b",
+)
+#: Offers of more, behind a report that opened with what was done. Leave to go on with the same is none.
+_OFFER = re.compile(
+    r"\b(?:what would you like|what(?:'s| is) next|would you like me to|want me to|shall i|should i|"
+    r"which (?:one |option )?(?:do|would) you (?:want|like|prefer))\b"
+    r"(?![^.?!\n]{0,40}\b(?:continue|execute|finali[sz]e|go (?:on|ahead)|proceed|resume|start|try)\b)|"
+    r"\blet me know when(?:ever)? you(?:'d like|'re ready| want)\b|\byou(?: will|'ll) need to\b"
 )
 _REMAINS = _any(
     r"\bremains?\b(?=\W*$| (?:a|blocked|broken|failing|in progress|incomplete|open|outstanding|pending|to|"
@@ -232,7 +310,9 @@ _REMAINS = _any(
     r"steps?|tasks?|three|to|todos?|two|work)\b)",
     r"\bstill (?:need|needs|open|pending|left|to|missing|fail|fails|failing|working|in progress|running|"
     r"use|uses)\b",
-    r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b|\b(?:is|are) left\b|\bis (?:a|only a) stub\b",
+    r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b|"
+    r"\b(?:is|are) left\b(?! (?:alone|as|in place|out|unchanged|untouched)\b)|\bis (?:a|only a) stub\b",
+    r"\b(?:blocker|bottleneck|bug|error|failure|gap|problem)\b[^.?!\n]{0,30}\b(?:is|are) still\b",
     r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b(?! (?:has|have|list)\b)|"
     r"\bwaiting for\b|\bawaiting\b",
     r"\b(?:except|apart from|other than|save for|all but|with the exception of)\b",
@@ -273,7 +353,7 @@ _COUNT = re.compile(
     r"tests?)\b)"
 )
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_SENTENCES = re.compile(r"(?<=[.!?:;])\s+|\n+")
+_SENTENCES = re.compile(r"(?<=[.!?:;])(?<!e\.g\.)(?<!i\.e\.)\s+|\n+")
 _WORDS = re.compile(r"[a-z]+")
 
 
@@ -283,18 +363,37 @@ def _one_of(words: str) -> frozenset[str]:
 
 # Of each family of patterns: words of which every match has one. To look for words is cheap, and most texts
 # have none of most families; a test holds that this changes no reading.
-_COMPLETED = _one_of(f"{_DID} canceled cancelled finalised finalized successfully set") - _one_of(
-    "in the up down over back ran took"
-)
+_COMPLETED = _one_of(
+    f"{_DID} {_DONE_TO} canceled cancelled finalised finalized initialised initialized reorganised "
+    "reorganized set successfully"
+) - _one_of("in the up down over back ran took all both following requested several some these those your")
 _EVIDENT = _one_of(
-    "pass passes passed passing met verified green exits succeed works clean builds compiles accepts handles "
-    "keeps loads prints reads returns runs shows starts supports uses writes live operational running ready "
-    "working compiled configured installed needed required necessary found contains covers does implements "
+    "pass passes passed passing met verified green exits succeed works clean live operational running ready "
+    "compiled configured installed needed required necessary found contains covers does implements "
     "matches meets satisfies made depends fails crashes throws leaks hangs changes confirmed table succeeded "
-    "changed created modified implemented done did"
+    "done"
 )
-_COMPLETIONS = ((_COMPLETED, _COMPLETION), (_EVIDENT, _EVIDENCE))
-_COMPLETING = _COMPLETED | _EVIDENT
+_HEADED = _one_of(
+    "accomplished added built changed created delivered did done fixed implemented updated modified "
+    "changes summary"
+)
+_STATED = _one_of("again confirmed fine fixed live now running runs up working works")
+_EVERY = _one_of(
+    "all every everything each both task work job issue bug fix change changes migration request"
+)
+_ANY_WORD = frozenset[str]()
+#: Words of which every match has one, words of which it has one besides, and the family.
+_COMPLETIONS = (
+    (_COMPLETED, _ANY_WORD, _COMPLETION),
+    (_COMPLETED, frozenset(("i", "we")), _BY_US),
+    (_COMPLETED, _EVERY, _OF_ALL),
+    (_EVIDENT, _ANY_WORD, _EVIDENCE),
+    (_STATED, _ANY_WORD, _STATE),
+    (_HEADED, _ANY_WORD, _HEADING),
+    (frozenset(("complete", "completed")), _ANY_WORD, _COMPLETE),
+)
+_BRINGING = _COMPLETED | frozenset(("compiled", "place"))
+_COMPLETING = frozenset().union(*(gate for gate, _, _ in _COMPLETIONS))
 _COURTEOUS = _one_of("anything if feel hesitate know happy hope")
 _LACKING = _one_of(
     "unable cannot not t unfortunately blocked approval permission confirmation timed fail fails failed "
@@ -339,7 +438,7 @@ def read_claim(text: str) -> Reading:
     if text.lstrip()[:1] == "{" and _is_answer(text):
         return Reading("done", "keyword", "a JSON answer")
     found = _CONCLUSION.search(words) if _may_conclude(words) else None
-    if found is not None:
+    if found is not None and not _UNDOABLE.search(words):
         return Reading("done", "conclusion", _shown(found))
     return _by_sentences(words)
 
@@ -384,8 +483,9 @@ def _by_sentences(words: str) -> Reading:
     sentences = _SENTENCES.split(words)
     if not _COURTEOUS.isdisjoint(told):
         sentences = [sentence for sentence in sentences if not _COURTESY.search(sentence)]
+    place = 0
     if completed is None and may_complete:
-        completed = next((found for _, found in _completions(sentences)), None)
+        place, completed = next(_completions(sentences), (0, None))
     lacking = list(filter(_COULD_NOT.search, sentences)) if could_not else []
     if completed is None and lacking:
         return Reading("blocked", "could not")
@@ -394,10 +494,16 @@ def _by_sentences(words: str) -> Reading:
     if completed is None:
         return Reading("partial", "remains") if open_ else Reading("none", "no claim")
     lacking = [one for one in lacking if not (_OPENING.match(one) and _CASE.search(one))]
+    lacking = [one for one in lacking if not _BESIDE.search(one)]
     if len(_LISTED.findall(words)) >= _REPORT_LINES:
         lacking = list(filter(_OWN_LACK.search, lacking))
     open_ = open_ or not all(map(_UNCHECKED.search, lacking))
-    open_ = open_ or any(map(_STEP.search, sentences)) or any(map(_ASKING.search, sentences))
+    if not open_:
+        asked = filter(_ASKING.search, sentences)
+        reported = place < _HEADLINES
+        open_ = any(map(_STEP.search, sentences)) or any(
+            not (reported and _OFFER.search(one)) for one in asked
+        )
     if not open_ and "let me" in words:
         last = max((place for place, _ in _completions(sentences)), default=0)
         open_ = any(map(_LET_ME.search, sentences[last:]))
@@ -412,10 +518,13 @@ def _may_conclude(words: str) -> bool:
 def _opening(sentences: list[str]) -> re.Match[str] | None:
     """The words by which a report opens that says what was done, headlines passed over."""
     for sentence in sentences:
-        found = _OPENING.match(sentence)
+        told = _WORDS.findall(sentence)
+        found = _OPENING.match(sentence) or (
+            None if _BRINGING.isdisjoint(told[1:]) else _BROUGHT.match(sentence)
+        )
         if found is not None:
             return None if sentence.endswith("?") or _NEGATED.search(sentence) else found
-        if len(_WORDS.findall(sentence)) > _HEADLINE_WORDS:
+        if len(told) > _HEADLINE_WORDS:
             return None
     return None
 
@@ -426,10 +535,17 @@ def _completions(sentences: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
         if sentence.endswith("?"):
             continue
         told = _WORDS.findall(sentence)
-        matches = (pattern.search(sentence) for gate, pattern in _COMPLETIONS if not gate.isdisjoint(told))
+        matches = (
+            pattern.search(sentence)
+            for gate, besides, pattern in _COMPLETIONS
+            if not gate.isdisjoint(told) and not (besides and besides.isdisjoint(told))
+        )
         found = min(filter(None, matches), key=re.Match.start, default=None)
-        if found is not None and not _CONDITION.match(sentence) and not _NEGATED.search(sentence):
-            yield place, found
+        if found is None or _CONDITION.match(sentence) or _NEGATED.search(sentence):
+            continue
+        if found[0].startswith(("i", "we")) and _RELATIVE.search(sentence, max(0, found.start() - 30)):
+            continue
+        yield place, found
 
 
 def _is_answer(text: str) -> bool:
@@ -447,9 +563,10 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def _counts_open(words: str) -> bool:
-    """Whether a text counts fewer than all: "4 of 6"."""
+    """Whether a text counts fewer than all: "4 of 6". Lines on what is unrelated to the work do not count."""
     for found in _COUNT.finditer(words):
         part, whole = (int(number) for number in found.groups() if number is not None)
-        if part < whole:
+        line = words[words.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
+        if part < whole and not _BESIDE.search(line):
             return True
     return False

@@ -165,6 +165,9 @@ def _found(texts: Path) -> None:
     print(f"\nEnds of turn found in public repositories (kappa of two passes {found_claims.kappa():.2f}):\n")
     for part, measured in sorted(found_claims.held_against(texts).items()):
         print(f"- {part}: {measured}")
+    print("\nA second reader, who saw none of the first one's labels:\n")
+    for kind, agreement in found_claims.readers().items():
+        print(f"- {kind}: {agreement.alike} of {agreement.ends} alike, kappa {agreement.kappa:.2f}")
 
 
 def _false_dones(real: Path) -> Iterator[Recording]:

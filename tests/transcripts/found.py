@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 from evalkit.strategies.claim_reader import without_code
 from evalkit.transcripts.read import read_paths
@@ -20,6 +21,8 @@ from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.turn_claims import claim_of
 
 FOUND = Path(__file__).parent / "found_claims.csv"
+#: Ends of both samples that a second reader labelled without seeing labels: kind, digest, both labels.
+SECOND = Path(__file__).parent / "second_labels.csv"
 
 
 def rows() -> list[dict[str, str]]:
@@ -55,9 +58,36 @@ def _labelled(known: list[Recording], labels: dict[str, dict[str, str]]) -> Iter
 
 
 def kappa() -> float:
-    """Cohen's kappa of the two passes over the first round."""
-    both = [(row["first_pass"], row["claim"]) for row in rows() if row["first_pass"]]
+    """Cohen's kappa of the first reader's two passes over the first round."""
+    first = {digest: label for _, digest, label, _ in _second()}
+    return _kappa([(row["first_pass"], first[row["digest"]]) for row in rows() if row["first_pass"]])
+
+
+class Agreement(NamedTuple):
+    """How far two readers agree on a kind: ends, ends labelled alike, Cohen's kappa."""
+
+    ends: int
+    alike: int
+    kappa: float
+
+
+def readers() -> dict[str, Agreement]:
+    """The agreement of the two readers by kind, and of all."""
+    labelled = _second()
+    found: dict[str, Agreement] = {}
+    for kind in (*sorted({kind for kind, *_ in labelled}), "all"):
+        both = [(first, second) for of, _, first, second in labelled if kind in (of, "all")]
+        found[kind] = Agreement(len(both), sum(one == other for one, other in both), _kappa(both))
+    return found
+
+
+def _second() -> list[tuple[str, str, str, str]]:
+    with SECOND.open(newline="", encoding="utf-8") as file:
+        return [(row["kind"], row["digest"], row["first"], row["second"]) for row in csv.DictReader(file)]
+
+
+def _kappa(both: list[tuple[str, str]]) -> float:
     agreed = sum(first == second for first, second in both) / len(both)
     first, second = (Counter(pair[place] for pair in both) for place in (0, 1))
     chance = sum(first[label] * second[label] for label in first) / len(both) ** 2
-    return (agreed - chance) / (1 - chance)
+    return (agreed - chance) / (1 - chance) if chance < 1 else 1.0

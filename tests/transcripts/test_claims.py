@@ -72,7 +72,7 @@ SAMPLE = Path(__file__).parent / "claim_sample.csv"
         ("Added the flag. No failures remain.", "done", "completion"),
         ("Fixed the lookup. Remaining work: the export.", "partial", "completion, but open"),
         ("Updated the config. The PDFs did **not** compile.", "partial", "completion, but open"),
-        ("Deployed 2.4. You will need to rotate the key.", "partial", "completion, but open"),
+        ("Deployed 2.4. You will need to rotate the key.", "done", "completion"),
         ("Stopped because the disk is full. The copy was restored.", "partial", "completion, but open"),
         ("Removed the flag. 3 tests failed.", "partial", "completion, but open"),
         ("Added a fallback when the tests fail.", "done", "completion"),
@@ -82,6 +82,32 @@ SAMPLE = Path(__file__).parent / "claim_sample.csv"
         ("Let me look at the file. It has been saved.", "done", "completion"),
         ("It has been saved. Let me look at the file.", "partial", "completion, but open"),
         ("No changes were needed.", "done", "completion"),
+        ("Files staged. Ready to commit. Want me to do that for you?", "done", "completion"),
+        ("Virtual environment created in venv/. What's next?", "done", "completion"),
+        ("Remote origin added pointing to example.org. What would you like next?", "done", "completion"),
+        ("Noted and saved.", "done", "completion"),
+        ("Gap closed and everything re-synced.", "done", "completion"),
+        ("Research complete. Here is the summary:", "done", "completion"),
+        ("The full report is saved at /tmp/report.md.", "done", "completion"),
+        ("The app is back up at http://127.0.0.1:5001.", "done", "completion"),
+        ("It's working! The bot answers.", "done", "completion"),
+        ("I've analyzed the code and created a CLAUDE.md file.", "done", "completion"),
+        ("I've made all the requested changes.", "done", "completion"),
+        ("Added the flag. 27/28 tests pass, 1 unrelated failure.", "done", "completion"),
+        ("Added the flag. 27/28 tests pass.", "partial", "completion, but open"),
+        ("Added the flag. The login is left as it was.", "done", "completion"),
+        ("Added the flag. Half of the work is left.", "partial", "completion, but open"),
+        ("Fixed the lookup. Next task: the export.", "done", "completion"),
+        ("I've written a plan. Is this approach correct?", "partial", "completion, but open"),
+        ("I have fixed the parser. Shall I go on?", "partial", "completion, but open"),
+        ("The bottleneck is still the disk. I restored the default.", "partial", "completion, but open"),
+        ("Half of the files staged.", "partial", "remains"),
+        ("Half done.", "none", "no claim"),
+        ("No credentials are configured there.", "none", "no claim"),
+        ("A script that uses the features we've implemented.", "none", "no claim"),
+        ("All six tests pass a list.", "none", "no claim"),
+        ("It has comments (e.g. // fixed in milestone 2).", "none", "no claim"),
+        ("The task cannot be completed, so we can conclude the task.", "blocked", "could not"),
         ("The repository already implements the requested features.", "done", "completion"),
         ("I fixed it; 2/3 of the width is kept.", "done", "completion"),
         ("I fixed the parser: 2/3 tests passing.", "partial", "completion, but open"),
@@ -138,10 +164,10 @@ def test_looking_for_words_first_changes_no_reading(monkeypatch: pytest.MonkeyPa
         texts = [row["text"] for row in csv.DictReader(file)]
     texts += ["4 of 6 are migrated.", "All but one is fixed.", "You're all set!", "Done.", "We can conclude."]
     quick = [rules.read_claim.__wrapped__(text) for text in texts]
-    for name in ("_COMPLETING", "_COURTEOUS", "_LACKING", "_LEFT"):
+    for name in ("_BRINGING", "_COMPLETING", "_COURTEOUS", "_LACKING", "_LEFT"):
         monkeypatch.setattr(rules, name, All())
     monkeypatch.setattr(rules, "_LEFT_PHRASES", ("",))
-    families = tuple((All(), pattern) for _, pattern in rules._COMPLETIONS)
+    families = tuple((All(), rules._ANY_WORD, pattern) for _, _, pattern in rules._COMPLETIONS)
     monkeypatch.setattr(rules, "_COMPLETIONS", families)
     monkeypatch.setattr(rules, "_may_conclude", lambda words: True)
     assert [rules.read_claim.__wrapped__(text) for text in texts] == quick
@@ -271,9 +297,9 @@ def _quoted() -> dict[str, tuple[int, int, int, int]]:
 
 
 def test_the_errors_that_intervals_carry_are_those_of_all_ends_held_out() -> None:
-    newest = ("held_out", "unseen third", "unseen fourth")
+    newest = ("held_out", "unseen fifth", "unseen sixth")
     held = [counts for part, counts in _quoted().items() if part.startswith(newest)]
-    assert len(held) == 6
+    assert len(held) == 9
     tp, fp, fn, tn = (sum(counts) for counts in zip(*held, strict=True))
     assert Errors(tp, fn, tn, fp) == HELD_OUT
 
@@ -288,7 +314,10 @@ def test_found_ends_are_labelled_by_kind_and_the_guide_has_what_is_made_of_them(
         labels = Counter(row["claim"] for row in rows if row["part"] == part)
         tp, fp, fn, tn = _quoted()[part]
         assert (labels["done"], labels["other"]) == (tp + fn, fp + tn)
-    assert f"kappa {found.kappa():.2f}" in (Path(__file__).parents[2] / "docs" / "judge.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "judge.md").read_text(encoding="utf-8")
+    assert f"kappa {found.kappa():.2f}" in guide
+    for kind, (ends, alike, kappa) in found.readers().items():
+        assert f"{kind} {alike} of {ends} ({kappa:.2f})" in " ".join(guide.split())
     texts = found.folder()
     if texts is None:
         pytest.skip("no folder of found ends of turn")
