@@ -103,8 +103,16 @@ def to_scenario(file: Path, name: str | None, called: str | None, out: Path | No
     type=click.Path(path_type=Path, dir_okay=False),
     help="A CSV of labels, as for judge.",
 )
+@click.option(
+    "--complete-from",
+    type=float,
+    metavar="SCORE",
+    help="A score or reward from here on is complete, as for judge.",
+)
 @click.option("--most", type=click.IntRange(1), default=20, show_default=True, help="Scenarios, at most.")
-def to_suite(folder: Path, files: tuple[Path, ...], table: Path | None, most: int) -> None:
+def to_suite(
+    folder: Path, files: tuple[Path, ...], table: Path | None, complete_from: float | None, most: int
+) -> None:
     """A suite in FOLDER of the most different incidents in FILES, with a baseline for CI.
 
     An incident is a run that was called done and is labelled incomplete.
@@ -117,7 +125,7 @@ def to_suite(folder: Path, files: tuple[Path, ...], table: Path | None, most: in
     if folder.exists() and any(folder.iterdir()):
         raise UsageProblem(f"{folder}: is not empty")
     try:
-        labels = Labels.read(table) if table is not None else Labels()
+        labels = Labels.read(table, complete_from) if table is not None else Labels({}, complete_from)
     except LabelError as error:
         raise UsageProblem(str(error)) from None
     suite = Suite()
@@ -126,6 +134,8 @@ def to_suite(folder: Path, files: tuple[Path, ...], table: Path | None, most: in
             click.echo(f"evalkit: {found}", err=True)
         else:
             suite.add(labels.apply(found))
+    for note in labels.notes():
+        click.echo(f"evalkit: {note}", err=True)
     if not suite.incidents:
         raise UsageProblem(f"none of {suite.runs} runs was called done and is labelled incomplete")
     folder.mkdir(parents=True, exist_ok=True)

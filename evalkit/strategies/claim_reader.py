@@ -177,6 +177,7 @@ _STATE = _any(
     r"(?:https?:|localhost|port\b|\d{1,3}\.)",
     rf"\b(?:is|are|s) (?:now (?:{_STATES}|passing)|(?:{_STATES}) (?:again|fine|now))\b",
     r"^\W*(?:it|that|everything)(?:'s| is) (?:all )?(?:fixed|live|running|up|working)\b",
+    r"\b(?:is|are) back (?:in service|online|to normal|up)\b",
     r"\bconfirmed (?:fixed|healthy|live|running)\b|\b(?:runs|works) (?:as expected|fine|now)\b",
 )
 #: Headlines of what was done.
@@ -377,7 +378,7 @@ _HEADED = _one_of(
     "accomplished added built changed created delivered did done fixed implemented updated modified "
     "changes summary"
 )
-_STATED = _one_of("again confirmed fine fixed live now running runs up working works")
+_STATED = _one_of("again back confirmed fine fixed live now running runs up working works")
 _EVERY = _one_of(
     "all every everything each both task work job issue bug fix change changes migration request"
 )

@@ -84,9 +84,18 @@ def is_lines(file: IO[bytes]) -> bool:
         if len(found) == 2:
             break
     file.seek(0)
-    return (
-        len(found) == 2 and found[1].lstrip()[:1] == b"{" and found[0].rstrip()[-1:] not in (b"{", b",", b"[")
-    )
+    if len(found) < 2 or found[0].rstrip()[-1:] in (b"{", b",", b"["):
+        return False
+    return found[1].lstrip()[:1] == b"{" or _is_whole(found[0])
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line is a value by itself, so that what follows is another line, however odd."""
+    try:
+        decode(line)
+    except Broken:
+        return False
+    return True
 
 
 class Window:
@@ -144,7 +153,7 @@ class Window:
                 # What breaks close to the window's end may only be cut there.
                 cut = error.msg.startswith("Unterminated") or error.pos > len(self._text) - _CLOSE
                 if not cut:
-                    raise Broken(f"is not JSON: {error.msg[0].lower()}{error.msg[1:]}") from None
+                    raise Broken(f"is not JSON: {_began_low(error.msg)}") from None
                 if self._ended:
                     raise Broken("the file ends within it") from None
             except ValueError as error:

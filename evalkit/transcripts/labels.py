@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,8 +71,9 @@ def label_of(
 class Labels:
     """A table of labels: CSV with columns ``recording`` and ``complete``; ``complete_at``, ``by`` if known.
 
-    ``recording`` is a recording's id, the part of it after ``#``, or its file's name, where that is one
-    recording only. ``complete_at`` is the model turn (from 1; 0 is the start) after which it was complete.
+    ``recording`` is a recording's id, the part of it after ``#``, its file, or the end of a path of these
+    ("run1/log.json", "log.json"), where that is one recording only. ``complete_at`` is the model turn (from
+    1; 0 is the start) after which it was complete.
     ``by`` is ``state`` where the label speaks of the world that the run left, and not of its words.
     """
 
@@ -107,8 +108,8 @@ class Labels:
         """The recording with its label from the table, where the table has one."""
         if not self.rows and recording.label.score is None:
             return recording
-        names = (recording.id, recording.id.partition("#")[2], recording.file, Path(recording.file).name)
-        for name in names:
+        names = (*_ends(recording.id), recording.id.partition("#")[2], *_ends(recording.file))
+        for name in names if self.rows else ():
             if name and name in self.rows:
                 if self.used.setdefault(name, recording.id) != recording.id:
                     self.ambiguous.add(name)
@@ -130,8 +131,18 @@ class Labels:
                 f"{self.scores} runs have a score above 1, which is no label: say from where on a run is "
                 "complete with --complete-from"
             )
-        notes += [f"label {name!r} matches more than one recording" for name in sorted(self.ambiguous)]
+        notes += [
+            f"label {name!r} matches more than one recording, and was taken for each"
+            for name in sorted(self.ambiguous)
+        ]
         return notes
+
+
+def _ends(path: str) -> Iterator[str]:
+    """A path, and what is left of it as folders are left out from the front."""
+    while path:
+        yield path
+        path = path.partition("/")[2]
 
 
 def _row(path: Path, line: int, row: Mapping[str, Any]) -> tuple[str, Label]:

@@ -61,6 +61,8 @@ _WRAPPERS = (
 #: Recordings after which what core remembers by text is dropped: texts of foreign runs rarely come again.
 _FORGET = 20
 #: How files begin that are none of these, and what to do about it.
+#: Files of lines by name, so that the first of them may be odd.
+_LINED = (".jsonl", ".ndjson")
 _MAGIC = (
     (b"\x28\xb5\x2f\xfd", "is compressed (zstd); unpack it first"),
     (b"\x1f\x8b", "is compressed (gzip); unpack it first"),
@@ -133,8 +135,8 @@ def _read(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
         yield from _inspect(file, path, name)
     elif head[:1] == b"[":
         yield from _sequence(((f"entry {n}", v) for n, v in enumerate(_entries(file, path), 1)), name)
-    elif head[:1] == b"{":
-        if is_lines(file):
+    elif head[:1] == b"{" or path.suffix.lower() in _LINED:
+        if head[:1] != b"{" or is_lines(file):
             yield from _sequence(_json_lines(file), name)
         else:
             yield from _document(file, path, name)

@@ -93,6 +93,16 @@ def test_unlabelled_runs_on_which_strategies_disagree_come_first(tmp_path: Path)
     assert answer["claims"]["done"] == 2
 
 
+def test_what_to_label_first_can_be_told_apart(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "I look."}]
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        files.write(tmp_path / name / "log.json", messages)
+    said = judged(tmp_path, tmp_path, "silence", "verifier_claim")
+    text = " ".join(sentences(said["answer"], {}, said["claimed"]))
+    assert "one/log.json, two/log.json" in text
+
+
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3)))[1:])
 def test_the_order_of_files_makes_no_difference(tmp_path: Path, order: tuple[int, ...]) -> None:
     for number, counts in enumerate(({"claims_wrong": 2}, {"silent_wrong": 1}, {"claims_right": 2})):

@@ -183,3 +183,62 @@ def test_labels_are_taken_from_beside_a_run(
     assert Path(beside).name in recording.label.source
     # The file of labels is no recording that could not be read.
     assert not both(tmp_path)[1]
+
+
+@pytest.mark.parametrize("odd", ["not json", '{"a": ', '"text"', "-"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_odd_line_refuses_no_file_of_lines_wherever_it_stands(
+    tmp_path: Path, odd: str, place: int
+) -> None:
+    good = json.dumps({"messages": [USER, {"role": "assistant", "content": "Done."}]})
+    lines = [good, good]
+    lines.insert(place, odd)
+    for count in (2, 3):
+        if place < count:
+            path = tmp_path / f"{count}.jsonl"
+            path.write_text("\n".join(lines[:count]), encoding="utf-8")
+            runs, problems = both(path)
+            assert len(runs) == count - 1
+            assert [problem.partition(":")[0] for problem in problems] == [f"line {place + 1}"]
+
+
+def test_a_broken_document_is_no_file_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"messages": [\n]\n', encoding="utf-8")
+    runs, problems = both(path)
+    assert not runs
+    assert len(problems) == 1
+    assert "is not JSON: " in problems[0]
+    assert "jSON" not in problems[0]
+
+
+def test_what_an_editor_says_of_itself_is_passed_over_and_unknown_kinds_are_named(tmp_path: Path) -> None:
+    said = foreign.cline()
+    last = said[-1]["ts"]
+    said += [
+        {"ts": last + 1, "type": "say", "say": "checkpoint_created", "text": "abc"},
+        {"ts": last + 2, "type": "say", "say": "hologram", "text": "x"},
+        {"ts": last + 3, "type": "ask", "ask": "oracle", "text": "x"},
+    ]
+    runs, problems = both(files.write(tmp_path / "ui_messages.json", said))
+    assert len(runs) == 1
+    assert [problem.partition(": ")[2] for problem in problems] == [
+        "is said as 'hologram', which nobody knows",
+        "is asked as 'oracle', which nobody knows",
+    ]
+
+
+def test_a_label_names_a_recording_by_the_end_of_its_path(tmp_path: Path) -> None:
+    for name in ("a/log.json", "b/log.json"):
+        (tmp_path / name).parent.mkdir()
+        files.write(tmp_path / name, files.chat())
+    found = [item for item in read_paths([tmp_path]) if isinstance(item, Recording)]
+    table = tmp_path / "labels.csv"
+    table.write_text("recording,complete\na/log.json,no\nog.json,no\n", encoding="utf-8")
+    labels = Labels.read(table)
+    assert [labels.apply(item).label.complete for item in found] == [False, found[1].label.complete]
+    assert labels.notes() == ["label 'og.json' matches no recording"]
+    table.write_text("recording,complete\nlog.json,no\n", encoding="utf-8")
+    labels = Labels.read(table)
+    assert [labels.apply(item).label.complete for item in found] == [False, False]
+    assert labels.notes() == ["label 'log.json' matches more than one recording, and was taken for each"]

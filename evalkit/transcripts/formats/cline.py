@@ -19,6 +19,55 @@ _WAITS = {
     "resume_completed_task": ("done", "completion_result"),
 }
 
+#: What the editors say and ask besides, by Cline 3 and Roo 3: of their own doings, no part of a conversation.
+_ASIDE = frozenset(
+    (
+        "act_mode_respond",
+        "api_req_deleted",
+        "api_req_finished",
+        "api_req_rate_limit_wait",
+        "api_req_retried",
+        "api_req_retry_delayed",
+        "auto_approval_max_req_reached",
+        "browser_action_launch",
+        "browser_session_status",
+        "checkpoint_created",
+        "checkpoint_saved",
+        "clineignore_error",
+        "codebase_search_result",
+        "command_output",
+        "command_permission_denied",
+        "condense",
+        "condense_context",
+        "condense_context_error",
+        "conditional_rules_applied",
+        "context_compacted",
+        "deleted_api_reqs",
+        "error_retry",
+        "followup",
+        "generate_explanation",
+        "hook_output_stream",
+        "hook_status",
+        "image",
+        "info",
+        "load_mcp_tools",
+        "mcp_notification",
+        "mcp_server_request_started",
+        "new_task",
+        "plan_mode_respond",
+        "report_bug",
+        "rooignore_error",
+        "shell_integration_warning",
+        "shell_integration_warning_with_suggestion",
+        "sliding_window_truncation",
+        "subtask_result",
+        "summarize_task",
+        "task_progress",
+        "too_many_tools_warning",
+        "user_edit_todos",
+    )
+)
+
 
 def is_cline(line: Any) -> bool:
     """A message of the editor: a time, and something said or asked."""
@@ -78,6 +127,8 @@ class Cline(Lines):
                 self._blocks.append(Text(text))
             self._call("attempt_completion", "{}")
             self.ended = "done", "completion_result"
+        elif kind not in _ASIDE:
+            self.conversation.skip(f"is said as {kind!r}, which nobody knows")
 
     def _begin(self, text: str) -> None:
         self._close()
@@ -98,6 +149,8 @@ class Cline(Lines):
                 self._blocks.append(Text(str(told.get("question") or told.get("response") or text)))
             ending, native = _WAITS[kind]
             self.ended = ending, native  # type: ignore[assignment]
+        elif kind not in _ASIDE:
+            self.conversation.skip(f"is asked as {kind!r}, which nobody knows")
 
     def _call(self, kind: str, text: str) -> None:
         told = parse_arguments(text)

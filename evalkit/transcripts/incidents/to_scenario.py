@@ -282,7 +282,7 @@ class _Script:
             f"scenario: {name}",
             "family: recorded",
             f"summary: {_quoted(summary)}",
-            f"source: {_quoted(f'a {recording.format} recording')}",
+            f"source: {_quoted(f'a recording, {recording.format}')}",
             "task:",
             f"  prompt: {_quoted(_free_of(prompt, named))}",
             f"  done_when: {_quoted('EDIT: everything that was asked for is done.')}",

@@ -321,5 +321,15 @@ def _unlabelled(answer: dict[str, Any], claims: dict[str, Any] | None) -> str:
         text += f" ({100 * share.low:.0f} to {100 * share.high:.0f} % with the reader's measured errors)"
     words = ", ".join(f"“{word}” {count}" for word, count in (claims or {}).get("words", [])[:5])
     text += f" ({words})" if words else ""
-    first = ", ".join(name.rpartition("/")[2] for name in answer["label_first"][:3])
+    first = ", ".join(_told_apart(answer["label_first"][:3]))
     return f"{text}. Label first, where strategies disagree: {first}." if first else f"{text}."
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """The ends of paths, as long as they have to be to differ."""
+    split = [name.split("/") for name in names]
+    for kept in range(1, max(map(len, split), default=0) + 1):
+        short = ["/".join(parts[-kept:]) for parts in split]
+        if len(set(short)) == len(short):
+            return short
+    return names
