@@ -81,10 +81,7 @@ _WORK = (
     r"upgrade|work"
 )
 #: States that a thing is brought into.
-_STATES = (
-    r"accessible|active|available|back(?: up)?|clean|clear|enabled|healthy|in sync|live|online|"
-    r"reachable|running|tracking|up|working"
-)
+_STATES = r"back(?: up)?|healthy|in sync|live|online|reachable|running|tracking|up|working"
 _KEYWORD_LINE = re.compile(r"^[\s*_`#]*(?:TERMINATE|TASK_COMPLETE|TASK COMPLETE)[\s*_`.!]*$", re.MULTILINE)
 _FINAL_ANSWER = _any(
     r"\bfinal answer\s*(?:is)?\s*[:=]",
@@ -182,13 +179,16 @@ _STATE = _any(
 )
 #: Headlines of what was done.
 _HEADING = re.compile(
-    r"^\W*(?:(?:here's |here is )?what (?:has been |i |i've |was |we |we've )?(?:accomplished|added|built|"
-    r"changed|created|delivered|did|done|fixed|implemented|updated)\b(?!\?)|"
+    r"^\W*(?:what (?:i|was) (?:changed|did|done|implemented)\b|"
+    r"(?:here's |here is )?what (?:has been |i |i've |was |we |we've )?(?:accomplished|added|built|changed|"
+    r"created|delivered|did|done|fixed|implemented|updated)\b(?=\W{0,4}:|[^\w?]*$)|"
     r"files (?:added|changed|created|modified|updated)\b|(?:key )?changes made\b|"
     r"summary of (?:all |my |the )*(?:changes|fixes|updates|what was|work)\b)"
 )
 #: A headline that something as a whole is complete.
-_COMPLETE = re.compile(r"^\W*(?:[\w'/.-]+ ){1,8}(?:is |are )?(?:now )?(?:fully )?completed?(?=\W*$| ?[—–:])")
+_COMPLETE = re.compile(
+    r"^\W*(?:[\w'/.-]+ ){1,8}(?:is |are )?(?:now )?(?:fully )?(?<!longer )completed?(?=\W*$| ?[—–:])"
+)
 #: Verbs in "-ed" that open other reports than one of what was done.
 _NOT_DOING = (
     r"agreed|asked|attempted|based|blocked|delayed|detailed|embed|estimated|expected|failed|halted|indeed|"
@@ -212,8 +212,9 @@ _OPENING = re.compile(
 _BROUGHT = re.compile(
     rf"^\W*(?:[a-z]{{3,}}ed and (?:{_DONE_TO})\b|"
     rf"(?:(?!(?:{_NO_THING})\b)[\w.`/+'-]+ ){{1,5}}"
+    rf"(?!(?:changed|compared|complete|concluded|done|passing|satisfied)\b)"
     rf"(?:compiled|{_DONE_TO})(?: (?:cleanly|correctly|successfully))?"
-    r"(?= (?:and|for|from|in|into|on|to|with|[a-z]{3,}ing)\b|[.!,;:]? *$|,| [–—-] ))"
+    r"(?= (?:and|for|from|in|into|on|to|with|[a-z]{3,}ing)\b|[.!,;]? *$|,| [–—-] ))"
 )
 #: A headline says nothing by itself, so a report may open after it: "--- SUMMARY ---".
 _HEADLINE_WORDS = 2
@@ -312,7 +313,7 @@ _REMAINS = _any(
     r"\bstill (?:need|needs|open|pending|left|to|missing|fail|fails|failing|working|in progress|running|"
     r"use|uses)\b",
     r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b|"
-    r"\b(?:is|are) left\b(?! (?:alone|as|in place|out|unchanged|untouched)\b)|\bis (?:a|only a) stub\b",
+    r"\b(?:is|are) left\b(?! (?:alone|as|in place|unchanged|untouched)\b)|\bis (?:a|only a) stub\b",
     r"\b(?:blocker|bottleneck|bug|error|failure|gap|problem)\b[^.?!\n]{0,30}\b(?:is|are) still\b",
     r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b(?! (?:has|have|list)\b)|"
     r"\bwaiting for\b|\bawaiting\b",
@@ -544,7 +545,7 @@ def _completions(sentences: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
         found = min(filter(None, matches), key=re.Match.start, default=None)
         if found is None or _CONDITION.match(sentence) or _NEGATED.search(sentence):
             continue
-        if found[0].startswith(("i", "we")) and _RELATIVE.search(sentence, max(0, found.start() - 30)):
+        if found.re is _BY_US and _RELATIVE.search(sentence, max(0, found.start() - 30)):
             continue
         yield place, found
 
