@@ -49,8 +49,11 @@ def decode(data: bytes) -> Any:
         raise Broken("is not UTF-8 text") from None
     except ValueError:
         # The library's words, without saying twice that it is JSON: "malformed: invalid character".
-        told = first.removeprefix("JSON is ")
-        raise Broken(f"is not JSON: {told[0].lower()}{told[1:]}") from None
+        raise Broken(f"is not JSON: {_began_low(first.removeprefix('JSON is '))}") from None
+
+
+def _began_low(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def head_of(file: IO[bytes]) -> bytes:
