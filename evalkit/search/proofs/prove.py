@@ -179,7 +179,12 @@ class _Run:
         return answers
 
     def _decided(self, found: Property, swept: Swept) -> Result:
-        """The answer where only ways break a property that no real run takes: explored without shortcuts."""
+        """The answer where only ways break a property that no real run takes: explored without shortcuts.
+
+        Not where a run ended otherwise when it was played twice: that is refused, whatever else is found.
+        """
+        if self.confirm.unsteady:
+            return _numbers(found, "bounded", self.confirm.unsteady, swept)
         if found.name == "always_ends":
             how = "at its limit some moves do not end the run, but no run without an end was found"
             return _numbers(found, "bounded", how, swept)
