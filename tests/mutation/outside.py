@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,8 @@ from evalkit.scenarios.yaml_source import ScenarioError
 from tests.mutation.trial import STRATEGIES, Reference
 from tests.scenarios.generated import documents
 
-_BATCH = 500
+#: So many scenarios are made at once.
+BATCH = 500
 
 
 def _drawn(batch: int) -> list[dict[str, Any]]:
@@ -24,7 +24,7 @@ def _drawn(batch: int) -> list[dict[str, Any]]:
 
     @seed(batch)
     @settings(
-        max_examples=_BATCH,
+        max_examples=BATCH + BATCH // 5,
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -38,20 +38,19 @@ def _drawn(batch: int) -> list[dict[str, Any]]:
     return found
 
 
-def scenarios(number: int) -> Iterator[Scenario]:
-    """So many random scenarios that load."""
-    for batch in itertools.count():
-        for document in _drawn(batch):
-            if number <= 0:
-                return
-            try:
-                (scenario,) = load_text(yaml.dump(document, Dumper=yaml.CSafeDumper), "any.yaml")
-            except ScenarioError:
-                continue
-            number -= 1
-            yield scenario
+def scenarios(number: int, batch: int = 0) -> Iterator[Scenario]:
+    """So many random scenarios that load, ``BATCH`` at most, of a batch."""
+    for document in _drawn(batch):
+        if number <= 0:
+            return
+        try:
+            (scenario,) = load_text(yaml.dump(document, Dumper=yaml.CSafeDumper), "any.yaml")
+        except ScenarioError:
+            continue
+        number -= 1
+        yield scenario
 
 
-def reference(number: int) -> Reference:
-    """So many random scenarios, each played by the ideal driver and by one strategy in turn."""
-    return Reference(scenarios(number), lambda place: (STRATEGIES[place % len(STRATEGIES)],))
+def reference(number: int, batch: int = 0) -> Reference:
+    """So many random scenarios of a batch, each played by the ideal driver and by one strategy in turn."""
+    return Reference(scenarios(number, batch), lambda place: (STRATEGIES[place % len(STRATEGIES)],))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -12,12 +14,24 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring import arena
 from tests.helpers import scenario
 from tests.mutation.equivalent import EQUIVALENT
+from tests.mutation.log import Log
 from tests.mutation.outside import scenarios
 from tests.mutation.places import PLACES
 from tests.mutation.planted import planted
 from tests.mutation.rules import changes
+from tests.mutation.run import run
 from tests.mutation.swap import Unchanged, put_in
-from tests.mutation.trial import ROOT, Mutant, Reference, every_mutant, in_child, sample, tried
+from tests.mutation.trial import (
+    ROOT,
+    Mutant,
+    Outcome,
+    Reference,
+    every_mutant,
+    in_child,
+    names,
+    sample,
+    tried,
+)
 
 SOURCE = '''
 """Words."""
@@ -165,8 +179,62 @@ def test_the_five_that_once_passed_are_still_to_be_made() -> None:
 
 
 def test_scenarios_from_outside_are_random_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.mutation.outside._BATCH", 6)
-    drawn = [each.moves for each in scenarios(8)]
-    assert len(drawn) == 8
-    assert drawn == [each.moves for each in scenarios(8)]
-    assert drawn[0] != drawn[1]
+    monkeypatch.setattr("tests.mutation.outside.BATCH", 6)
+    drawn = [each.moves for each in scenarios(5)]
+    assert len(drawn) == 5
+    assert drawn == [each.moves for each in scenarios(5)]
+    assert drawn != [each.moves for each in scenarios(5, batch=2)]
+
+
+FUNCTION = """
+def first(number: int) -> bool:
+    return number < 2
+
+
+def second(number: int) -> bool:
+    return number < 2
+"""
+
+
+def of_source(source: str) -> list[Mutant]:
+    tree = ast.parse(source)
+    return [Mutant(PLACES[0], "any", tree, change, change.rule) for change in changes(tree)]
+
+
+def test_what_a_mutant_is_known_by_stays_when_something_else_changes() -> None:
+    before = set(names(of_source(FUNCTION)))
+    after = set(names(of_source("def another(number: int) -> int:\n    return number + 1\n" + FUNCTION)))
+    assert len(before) == len(of_source(FUNCTION))
+    assert before < after
+
+
+def test_what_was_tried_is_not_tried_again(
+    tmp_path: Path, reference: Reference, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.mutation.run.library", lambda: reference)
+    monkeypatch.setattr("tests.mutation.run.unsound", lambda places: [])
+    places = [each for each in PLACES if each.name == "gate"]
+    told: list[str] = []
+    run(places, 2, 22, 0, told.append, tmp_path / "log")
+    assert sum(" s  evalkit.reports.gate" in line for line in told) >= 2
+    table = told[-3:]
+    with (tmp_path / "log").open("a") as file:
+        file.write('{"mutant": "half a li')
+    told.clear()
+    run(places, 2, 22, 0, told.append, tmp_path / "log")
+    assert not any(" s  evalkit.reports.gate" in line for line in told)
+    assert told[-3:] == table
+
+
+def test_a_survivor_is_tried_again_when_its_tests_are_others(tmp_path: Path, every: list[Mutant]) -> None:
+    one = next(each for each in every if each.place.name == "gate")
+    log = Log(tmp_path / "log")
+    log.keep(one, Outcome("survived", "", 1.0))
+    log.keep_played(one, 500)
+    known = Log(tmp_path / "log")
+    assert known.outcome(one) == Outcome("survived", "", 1.0)
+    assert known.played(one) == 500
+    other = replace(one, place=replace(one.place, tests=("tests/stats/test_power.py",)))
+    assert known.outcome(other) is None
+    log.keep(one, Outcome("tests", "a test", 1.0))
+    assert Log(tmp_path / "log").outcome(other) == Outcome("tests", "a test", 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import hashlib
 import importlib
 import io
 import os
@@ -12,6 +13,7 @@ import resource
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -100,10 +102,30 @@ def every_mutant(places: Iterable[Place]) -> list[Mutant]:
 
 
 def sample(places: Iterable[Place], size: int, seed: int) -> list[Mutant]:
-    """So many mutants, drawn from all, as often from a place as it has mutants."""
-    every = every_mutant(places)
-    random.Random(seed).shuffle(every)
-    return every[:size]
+    """So many mutants, drawn from all, as often from a place as it has mutants.
+
+    Each has a number of its own, drawn from the seed and from what it is. So those of a function stay in the
+    sample, or out of it, when other functions change or move to another module.
+    """
+    numbered = zip(names(every := every_mutant(places)), every, strict=True)
+    drawn = sorted(numbered, key=lambda pair: hashlib.blake2b(f"{seed}\n{pair[0]}".encode()).digest())
+    return [mutant for _, mutant in drawn[:size]]
+
+
+def names(mutants: Iterable[Mutant]) -> list[str]:
+    """What each is known by wherever it stands: scope, rule, what is changed, which of several such it is."""
+    counts: Counter[str] = Counter()
+    found = []
+    for mutant in mutants:
+        change = mutant.change
+        said = (
+            mutant.name
+            if change is None
+            else f"{change.scope}: {change.rule}: {change.before} → {change.after}"
+        )
+        counts[said] += 1
+        found.append(f"{said} ({counts[said]})")
+    return found
 
 
 @cache

@@ -16,7 +16,7 @@ import msgspec
 from evalkit.core.tasks import DEFAULT_OUTPUT, Offered, occurs_whole
 from evalkit.core.turns import Finish
 from evalkit.scenarios.output_schema import matches, typed_output
-from evalkit.search.proofs.symmetry import all_shipped, is_shipped
+from evalkit.search.proofs.symmetry import all_shipped
 from evalkit.strategies import conditions as c
 from evalkit.strategies.condition import Condition, parts_of
 from evalkit.strategies.strategy import Strategy
@@ -90,8 +90,6 @@ def alphabet(strategy: Strategy, items: int) -> tuple[Move, ...]:
 
 def not_covered(strategy: Strategy) -> str:
     """What conditions of a strategy read that no move says, in words; empty where all is said."""
-    if strategy.give_up_when is not None and not all(map(is_shipped, parts_of(strategy.give_up_when))):
-        return "give_up_when holds a condition of one's own, which is not watched"
     words, schemas = words_and_schemas(strategy)
     if len(words) > MAX_KEYWORDS:
         return f"it reads {len(words)} keywords, at most {MAX_KEYWORDS} are said in every combination"
@@ -102,10 +100,11 @@ def not_covered(strategy: Strategy) -> str:
 
 def words_and_schemas(strategy: Strategy) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """The keywords and the schemas that conditions read, each once."""
-    words = dict.fromkeys(part.word for part in parts_of(strategy.done_when) if isinstance(part, c.keyword))
+    parts = [part for condition in strategy.conditions for part in parts_of(condition)]
+    words = dict.fromkeys(part.word for part in parts if isinstance(part, c.keyword))
     first = output_schema(strategy.done_when) or DEFAULT_OUTPUT
     schemas: list[Any] = []
-    for part in parts_of(strategy.done_when):
+    for part in parts:
         if isinstance(part, c.typed_output) and (part.schema or first) not in schemas:
             schemas.append(part.schema or first)
     return tuple(words), tuple(schemas)

@@ -139,7 +139,12 @@ class Confirmer:
         self._loop = Loop(environment.strategy, environment.task)
 
     def __call__(self, way: tuple[int, ...], fires: str, found: Property) -> int | None:
-        """The turns of the shortest real run known that breaks the property; None where this way has none."""
+        """The turns of the shortest real run known that breaks the property; None where this way has none.
+
+        None is tried any more once a run did not come again: whatever is found, nothing rests on it.
+        """
+        if self.unsteady:
+            return None
         if found.name == "always_ends":
             endless = self.lasso(way, len(way) - 1, found)
             return endless.turns if endless is not None else None

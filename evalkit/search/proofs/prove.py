@@ -281,7 +281,8 @@ def error_seeds(strategy: Strategy, task: Task, limit: int | None) -> tuple[int,
 
     An error is drawn from seed and turn; an exploration drops the turn count, so the seed alone decides.
     """
-    readers = [part for part in parts_of(strategy.done_when) if isinstance(part, verifier)]
+    parts = [part for condition in strategy.conditions for part in parts_of(condition)]
+    readers = [part for part in parts if isinstance(part, verifier)]
     splits = (
         {getattr(reader, kind) for reader in readers if reader.errors == errors}
         for kind in ("misses", "fooled")

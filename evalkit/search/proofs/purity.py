@@ -8,18 +8,15 @@ memory of its own that a call changes, a clock, chance.
 
 from __future__ import annotations
 
-import dis
-import sys
-import types
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from typing import Any, cast
 
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
+from evalkit.search.proofs.held import Held, text_of, text_of_memory
 from evalkit.search.proofs.symmetry import all_shipped, is_shipped
 from evalkit.strategies.condition import All, Any_, Condition, Not
 from evalkit.strategies.folds import BaseFold, Fold, Ran, looks_at_looks
@@ -30,35 +27,15 @@ from evalkit.strategies.view import View
 
 #: So many moments are kept to be asked about again.
 KEPT = 20_000
-#: Modules whose answers differ from call to call, or hang on what is outside of the run.
-_FICKLE = frozenset(
-    (
-        *(
-            "random",
-            "secrets",
-            "time",
-            "datetime",
-            "uuid",
-            "_random",
-            "numpy.random",
-            "os",
-            "posix",
-            "_io",
-            "io",
-        ),
-        *("pathlib", "subprocess", "_posixsubprocess", "socket", "_socket", "urllib.request", "threading"),
-    )
-)
-#: Built-in functions that do so too, or run what cannot be looked through.
-_FICKLE_NAMES = frozenset(("id", "hash", "open", "input", "eval", "exec", "__import__", "globals", "vars"))
-#: Instructions that look a name up, not as an attribute.
-_LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "IMPORT_NAME"))
-_PLAIN = (bool, int, float, str, bytes, bytearray, type(None))
-_LISTED = (list, tuple, set, frozenset)
-#: By what a fold's memory changes.
-_CHANGES = ("after_turn", "after_results", "after_compaction", "after_asks")
 #: Attributes of a turn that the moves give in every way in which they matter.
 _COVERED_OF_TURN = frozenset(("claim", "kind"))
+#: Attributes of a task that the answer names, or that are the strategy's own.
+_COVERED_OF_TASK = frozenset(
+    (
+        *("vocabulary", "items", "names", "items_of", "items_in", "items_of_call"),
+        *("checks", "skippable", "offered", "output"),
+    )
+)
 
 
 class Noticed:
@@ -69,34 +46,76 @@ class Noticed:
         self.reads: dict[str, None] = {}
         #: Why they are no function of what they are given; empty where nothing says so.
         self.unsteady = ""
-        self._moments: list[tuple[_Watched, _SeenView, int, Verdict]] = []
+        #: Whether a memory is a truth value, equal to a number, and whether somebody tells the two apart.
+        self.alike = self.tells = False
+        #: The whole numbers that they hold something against, and the largest that anything explored came to.
+        self.numbers: set[int] = set()
+        self.reached = 0
+        self._moments: list[tuple[_Watched, View, int, Verdict]] = []
+        self._own: list[_Own] = []
+        self._tasks: dict[int, tuple[Task, str]] = {}
 
     def read(self, what: str) -> None:
         """Note something that the moves do not cover."""
         self.reads[what] = None
 
-    def keep(self, watched: _Watched, view: _SeenView, world: int, verdict: Verdict) -> None:
+    def reach(self, value: object) -> None:
+        """Note how far something that can be counted came: a number, or how much of something there is."""
+        if isinstance(value, tuple | frozenset | str):
+            self.reached = max(self.reached, len(value))
+            for each in () if isinstance(value, str) else value:
+                self.reach(each)
+        elif isinstance(value, int):
+            self.reached = max(self.reached, value)
+
+    def give(self, task: Task) -> None:
+        """Note a task as it is before anybody has it."""
+        if id(task) not in self._tasks:
+            self._tasks[id(task)] = (task, text_of(task, set()))
+            self.reach(len(task.vocabulary))
+
+    def keep(self, watched: _Watched, view: View, world: int, verdict: Verdict) -> None:
         """Keep a moment, to ask about it again."""
         if len(self._moments) < KEPT:
             self._moments.append((watched, view, world, verdict))
 
     def ask_again(self) -> None:
-        """Ask about all moments that were kept once more, the last one first."""
+        """Ask about all moments that were kept once more, the last one first, and with nobody watching."""
         moments, self._moments = self._moments, []
         for watched, view, world, verdict in reversed(moments):
-            view.reading.world = world
             if self.unsteady:
                 return
-            again = watched.ask(view)
+            reading: Any = view.instruments
+            reading.world = world
+            try:
+                again = watched.part(view)
+            except Exception as error:
+                self.unsteady = f"{watched.said} raises {type(error).__name__} where nobody watches it"
+                return
             if (again.met, again.gaps) != (verdict.met, verdict.gaps):
                 self.unsteady = f"{watched.said} gave another verdict for a state that was met again"
+        if any(text_of(task, set()) != before for task, before in self._tasks.values()):
+            self.unsteady = "a condition or fold changes what it is given"
+        for own in self._own:
+            own.compare()
+
+    def watch(self, own: _Own) -> None:
+        """Ask at the end whether something is as it was at the beginning."""
+        self._own.append(own)
 
     def why_not(self) -> str:
         """Why nothing can be proved; empty where nothing stands against it."""
         if self.unsteady:
             return self.unsteady
+        if self.alike and self.tells:
+            return "a condition or fold tells a memory that is True from one that is 1, explored as one"
         if self.reads:
             return f"a condition or fold reads {', '.join(self.reads)}, which the moves do not cover"
+        if self.numbers and max(self.numbers) > self.reached:
+            return (
+                f"a condition or fold compares with {max(self.numbers)}, and nothing explored goes beyond"
+                f" {self.reached}: more items may show more"
+            )
         return ""
 
 
@@ -104,7 +123,11 @@ def watched(strategy: Strategy, noticed: Noticed) -> Strategy:
     """The strategy with what is not shipped in it watched; the same one where all is shipped."""
     if all_shipped(strategy):
         return strategy
-    return strategy.but(done_when=_watched(strategy.done_when, noticed))
+    gives_up = strategy.give_up_when
+    return strategy.but(
+        done_when=_watched(strategy.done_when, noticed),
+        give_up_when=None if gives_up is None else _watched(gives_up, noticed),
+    )
 
 
 def _watched(condition: Condition, noticed: Noticed) -> Condition:
@@ -115,7 +138,7 @@ def _watched(condition: Condition, noticed: Noticed) -> Condition:
         return Not(_watched(condition.part, noticed))
     if type(condition) is ChecksFirst:
         return ChecksFirst(_watched(condition.otherwise, noticed))
-    if isinstance(condition, evidence_over_time):
+    if type(condition) is evidence_over_time:
         return replace(condition, of=_watched(condition.of, noticed))
     return condition if is_shipped(condition) else _Watched(condition, noticed)
 
@@ -131,180 +154,234 @@ class _Watched(Condition):
         self.folds = tuple(
             fold if is_shipped(fold) else cast(Fold, _WatchedFold(fold, noticed)) for fold in inner.folds
         )
-        called = getattr(inner, "test", None) or type(inner).__call__
-        self._own = _Own(inner, (called,), self.said, noticed)
+        #: Folds that count something, and do not only say of which items it is so.
+        self._counted = [fold.name for fold in inner.folds if getattr(fold, "holds", "open") != "items"]
+        self._own = _Own(inner, self.said, noticed)
 
     def __call__(self, view: View) -> Verdict:
-        seen = _SeenView(view, self.noticed)
         world = getattr(view.instruments, "world", 0)
-        verdict = self.ask(seen)
-        self.noticed.keep(self, seen, world, verdict)
-        return verdict
-
-    def ask(self, view: _SeenView) -> Verdict:
-        """Its verdict on a moment."""
+        self.noticed.give(view.task)
+        for name in self._counted:
+            self.noticed.reach(view.memory.get(name))
         with self._own.kept():
             try:
-                return self.part(cast(View, view))
+                verdict = self.part(cast(View, _SeenView(view, self.noticed)))
             except Exception:
                 # It may be what watches that it cannot stand.
                 self.noticed.read("a turn in a way that cannot be followed")
-                return self.part(view.real)
+                verdict = self.part(view)
+        if type(verdict.met) is not bool or type(verdict.gaps) is not int:
+            self.noticed.unsteady = f"{self.said} answers with what is no plain yes or no"
+        self.noticed.keep(self, view, world, verdict)
+        return verdict
 
 
 class _Own:
     """What a condition or fold of one's own could remember beside what it is given, and could ask."""
 
-    def __init__(self, inner: Any, called: tuple[Any, ...], said: str, noticed: Noticed) -> None:
-        self._inner = inner
+    def __init__(self, inner: Any, said: str, noticed: Noticed) -> None:
         self._said = said
         self._noticed = noticed
-        self._functions = tuple(dict.fromkeys(each for one in called for each in _reachable(one)))
-        fickle = _fickle(self._functions, vars(inner).values() if hasattr(inner, "__dict__") else ())
-        if fickle:
-            noticed.unsteady = f"{said} asks {fickle}, whose answers hang on more than what is given"
+        self._held = Held(said, [inner])
+        noticed.unsteady = noticed.unsteady or self._held.why
+        noticed.numbers |= self._held.numbers
+        noticed.tells = noticed.tells or self._held.tells
+
+        self._before = "" if self._held.why else self._held.text()
+        noticed.watch(self)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
         """Note where a call changes something that stays."""
-        before = self._text()
         yield
-        if self._text() != before:
+        self.compare()
+
+    def compare(self) -> None:
+        """Note where something is not as it was."""
+        if not self._held.why and self._held.text() != self._before:
             self._noticed.unsteady = f"{self._said} changes a memory of its own, so its answers hang on it"
 
-    def _text(self) -> list[str]:
-        found = [_text(self._inner), _text(type(self._inner))]
-        return found + [_text(value) for function in self._functions for value in _values(function)]
+
+class _Given:
+    """Something that stands for what is given, and says so when it is asked what it is.
+
+    What it keeps goes by names that nobody else has. Something put into it would be lost, where in a run it
+    might stay: that is noted.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_Seen"):
+            noticed = self.__dict__[f"_{type(self).__name__.lstrip('_')}__noticed"]
+            noticed.unsteady = f"a condition or fold puts {name!r} into what it is given"
+        object.__setattr__(self, name, value)
 
 
-class _SeenView:
+class _SeenView(_Given):
     """A view that notes what is read of it."""
 
     def __init__(self, view: View, noticed: Noticed) -> None:
-        self.real = view
-        self.reading: Any = view.instruments
-        self._noticed = noticed
-        self.task = _SeenTask(view.task, noticed)
-        self.memory, self.heard = view.memory, view.heard
-        self.claim = view.claim
-        self.turn = _SeenTurn(view.turn, noticed)
-        self.instruments = _SeenInstruments(view.instruments, noticed)
-        self.items, self.named = view.items, view.named
+        self.__view = view
+        self.__noticed = noticed
+        self.__dict__.update(
+            task=_SeenTask(view.task, noticed),
+            turn=_SeenTurn(view.turn, noticed),
+            instruments=_SeenInstruments(view.instruments, noticed),
+            **{name: getattr(view, name) for name in ("memory", "heard", "claim", "items", "named")},
+        )
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return View
 
     @property
     def turns(self) -> int:
-        self._noticed.read("the number of turns")
-        return self.real.turns
+        self.__noticed.read("the number of turns")
+        return self.__view.turns
 
     @property
     def text(self) -> str:
-        self._noticed.read("a turn's text")
-        return self.real.text
+        self.__noticed.read("a turn's text")
+        return self.__view.text
 
     @property
     def finish(self) -> Any:
-        self._noticed.read("what a finish names")
-        return self.real.finish
+        self.__noticed.read("what a finish names")
+        return self.__view.finish
 
 
-class _SeenTurn:
+class _SeenTurn(_Given):
     """A turn that notes what is read of it."""
 
     def __init__(self, turn: Turn, noticed: Noticed) -> None:
-        self._turn = turn
-        self._noticed = noticed
+        self.__turn = turn
+        self.__noticed = noticed
 
-    def _read(self) -> Turn:
-        self._noticed.read("a turn as a whole")
-        return self._turn
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return Turn
+
+    def __read(self) -> Turn:
+        self.__noticed.read("a turn as a whole")
+        return self.__turn
 
     def __repr__(self) -> str:
-        return repr(self._read())
+        return repr(self.__read())
 
     def __eq__(self, other: object) -> bool:
-        return self._read() == getattr(other, "_turn", other)
+        return self.__read() == (other.__turn if type(other) is _SeenTurn else other)
 
     def __hash__(self) -> int:
-        return hash(self._read())
+        return hash(self.__read())
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(self._turn, name)
+        value = getattr(self.__turn, name)
         if name in ("calls", "runnable"):
-            return _SeenCalls(value, self._noticed)
+            return _SeenCalls(value, self.__noticed)
+        if name == "kind":
+            return _Kind(value, self.__noticed)
         if name not in _COVERED_OF_TURN:
-            self._noticed.read(f"a turn's {name}")
+            self.__noticed.read(f"a turn's {name}")
         return value
 
 
-class _SeenTask:
-    """A task that notes where its words and its seed are read: there is one, and a seed is no choice."""
+class _Kind(str):
+    """A turn's kind that notes where it is held against one that no move makes."""
+
+    def __new__(cls, kind: str, noticed: Noticed) -> _Kind:
+        made = super().__new__(cls, kind)
+        made.noticed = noticed
+        return made
+
+    noticed: Noticed
+
+    def __eq__(self, other: object) -> bool:
+        if other in ("failed", "in_progress"):
+            self.noticed.read("whether an answer failed or is in progress")
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+
+class _SeenTask(_Given):
+    """A task that notes where more is read than its items and channels: there is one, and it is no choice."""
 
     def __init__(self, task: Task, noticed: Noticed) -> None:
-        self._task = task
-        self._noticed = noticed
+        self.__task = task
+        self.__noticed = noticed
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return Task
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("prompt", "done_when", "seed"):
-            self._noticed.read(f"the task's {name}")
-        return getattr(self._task, name)
+        value = getattr(self.__task, name)
+        if name not in _COVERED_OF_TASK:
+            self.__noticed.read(f"the task's {name}")
+        return value
 
 
-class _SeenCalls:
+class _SeenCalls(_Given):
     """A turn's calls; that there are some is covered, how many and which is not."""
 
     def __init__(self, calls: tuple[Any, ...], noticed: Noticed) -> None:
-        self._calls = calls
-        self._noticed = noticed
+        self.__calls = calls
+        self.__noticed = noticed
 
-    def _read(self) -> tuple[Any, ...]:
-        self._noticed.read("which calls a turn has and how many")
-        return self._calls
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return tuple
+
+    def __read(self) -> tuple[Any, ...]:
+        self.__noticed.read("which calls a turn has and how many")
+        return self.__calls
 
     def __bool__(self) -> bool:
-        return bool(self._calls)
+        return bool(self.__calls)
 
     def __len__(self) -> int:
-        return len(self._read())
+        return len(self.__read())
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self._read())
+        return iter(self.__read())
 
     def __getitem__(self, place: Any) -> Any:
-        return self._read()[place]
+        return self.__read()[place]
 
     def __eq__(self, other: object) -> bool:
-        return self._calls == other if other == () else self._read() == other
+        return self.__calls == other if other == () else self.__read() == other
 
     def __hash__(self) -> int:
-        return hash(self._read())
+        return hash(self.__read())
 
     def __repr__(self) -> str:
-        return repr(self._read())
+        return repr(self.__read())
 
 
-class _SeenInstruments:
+class _SeenInstruments(_Given):
     """Instruments that note what is measured with them."""
 
     def __init__(self, instruments: Any, noticed: Noticed) -> None:
-        self._instruments = instruments
-        self._noticed = noticed
-        self.checks, self.artifact = instruments.checks, instruments.artifact
-        self.replays = instruments.replays
+        self.__instruments = instruments
+        self.__noticed = noticed
+        self.__dict__.update({name: getattr(instruments, name) for name in ("checks", "artifact", "replays")})
 
     @property
     def tokens(self) -> int:
-        self._noticed.read("what the run has cost")
-        return self._instruments.tokens  # type: ignore[no-any-return]
+        self.__noticed.read("what the run has cost")
+        return self.__instruments.tokens  # type: ignore[no-any-return]
 
     @property
     def usd(self) -> float:
-        self._noticed.read("what the run has cost")
-        return self._instruments.usd  # type: ignore[no-any-return]
+        self.__noticed.read("what the run has cost")
+        return self.__instruments.usd  # type: ignore[no-any-return]
 
     @property
     def last_turn(self) -> Any:
-        last = self._instruments.last_turn
-        return None if last is None else _SeenTurn(last, self._noticed)
+        last = self.__instruments.last_turn
+        return None if last is None else _SeenTurn(last, self.__noticed)
 
 
 class _WatchedFold(BaseFold):
@@ -315,10 +392,9 @@ class _WatchedFold(BaseFold):
         self._noticed = noticed
         self.name = inner.name
         self.holds = getattr(inner, "holds", "open")
-        kind = type(inner)
-        called = [getattr(kind, name, None) for name in ("start", *_CHANGES)]
-        own = tuple(each for each in called if each is not None and each not in vars(BaseFold).values())
-        self._own = _Own(inner, own, f"the fold {inner.name}", noticed)
+        self._own = _Own(inner, f"the fold {inner.name}", noticed)
+        #: The memories that were seen, each with its text.
+        self._memories: dict[Hashable, str] = {}
         if looks_at_looks(inner):
             noticed.read("when it was asked")
 
@@ -329,7 +405,7 @@ class _WatchedFold(BaseFold):
         return self._twice(self._inner.after_turn, memory, _SeenTurn(turn, self._noticed), turn, task)
 
     def after_results(self, memory: Any, ran: tuple[Ran, ...], task: Task) -> Hashable:
-        seen = tuple(_SeenRan(record, self._noticed) for record in ran)
+        seen = _SeenRuns(ran, self._noticed)
         return self._twice(self._inner.after_results, memory, seen, ran, task)
 
     def after_compaction(self, memory: Any, task: Task) -> Hashable:
@@ -342,19 +418,61 @@ class _WatchedFold(BaseFold):
 
     def _twice(self, ask: Callable[..., Any], memory: Any, seen: Any, real: Any, task: Task) -> Hashable:
         """The new memory; asked twice, a pure fold gives it twice."""
+        self._kept(memory)
+        new = None
         with self._own.kept():
             try:
                 new = ask(memory, seen, cast(Task, _SeenTask(task, self._noticed)))
             except Exception:
                 self._noticed.read("a turn or result in a way that cannot be followed")
-                new = ask(memory, real, task)
-        if ask(memory, real, task) != new:
+        again = ask(memory, real, task)
+        if again != new:
             self._noticed.unsteady = f"the fold {self.name} gave another memory for the same turn"
-        return new  # type: ignore[no-any-return]
+        self._kept(again)
+        return again  # type: ignore[no-any-return]
+
+    def _kept(self, memory: Hashable) -> None:
+        """Hold a memory to those that were seen: states with equal memories are explored as one."""
+        self._noticed.reach(memory)
+        text = text_of_memory(memory)
+        if self._memories.setdefault(memory, text) != text or not text:
+            self._noticed.unsteady = f"the fold {self.name} has memories that are equal and not the same"
+        if type(memory) is bool:
+            self._noticed.alike = True
+
+
+class _SeenRuns(_Given):
+    """The calls of a turn that were run, to be gone through; how many there are is not covered."""
+
+    def __init__(self, ran: tuple[Ran, ...], noticed: Noticed) -> None:
+        self.__ran = tuple([_SeenRan(record, noticed) for record in ran])
+        self.__noticed = noticed
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return tuple
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__ran)
+
+    def __bool__(self) -> bool:
+        return bool(self.__ran)
+
+    def __len__(self) -> int:
+        self.__noticed.read("how many calls were run")
+        return len(self.__ran)
+
+    def __getitem__(self, place: Any) -> Any:
+        self.__noticed.read("how many calls were run")
+        return self.__ran[place]
 
 
 class _SeenRan:
     """A call that was run; tool, item and error are covered, its words and the answer's are not."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return Ran
 
     def __init__(self, record: Ran, noticed: Noticed) -> None:
         self.tool, self.item = record.tool, record.item
@@ -362,134 +480,21 @@ class _SeenRan:
         self.result = _SeenFields(record.result, ("error",), "a result's", noticed)
 
 
-class _SeenFields:
+class _SeenFields(_Given):
     """A value of which some fields are covered."""
 
     def __init__(self, value: Any, covered: tuple[str, ...], whose: str, noticed: Noticed) -> None:
-        self._value = value
-        self._covered = covered
-        self._whose = whose
-        self._noticed = noticed
+        self.__value = value
+        self.__covered = covered
+        self.__whose = whose
+        self.__noticed = noticed
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self.__value)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in self._covered:
-            self._noticed.read(f"{self._whose} {name}")
-        return getattr(self._value, name)
-
-
-# Memory of functions
-
-
-def _reachable(called: Any) -> list[types.FunctionType]:
-    """A callable's functions: itself and those that it can call by name or holds in its closure."""
-    found: list[types.FunctionType] = []
-    left = [called]
-    while left and len(found) < 50:
-        value = left.pop()
-        function = getattr(value, "__func__", value)
-        if not isinstance(function, types.FunctionType):
-            function = getattr(type(value), "__call__", None)  # noqa: B004 - its code is wanted
-        if isinstance(function, types.FunctionType) and function not in found:
-            found.append(function)
-            callables = [*_globals_of(function).values(), *_cells(function)]
-            left += [value for value in callables if isinstance(value, types.FunctionType | types.MethodType)]
-    return found
-
-
-def _names(code: types.CodeType, *, loaded: bool = False) -> set[str]:
-    """The names in a code; ``loaded``: those alone that are no attributes."""
-    names = set(code.co_names)
-    if loaded:
-        full = {str(each.argval) for each in dis.get_instructions(code) if each.opname in _LOADS}
-        names = full | {name.partition(".")[0] for name in full}
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names(constant, loaded=loaded)
-    return names
-
-
-def _globals_of(function: types.FunctionType) -> dict[str, Any]:
-    """What a function finds by name in its module, and in modules that it names there."""
-    names, known = _names(function.__code__), function.__globals__
-    found = {name: known[name] for name in names if name in known}
-    for module in [value for value in found.values() if isinstance(value, types.ModuleType)]:
-        found.update(
-            {f"{module.__name__}.{name}": vars(module)[name] for name in names & vars(module).keys()}
-        )
-    return found
-
-
-def _cells(function: types.FunctionType) -> list[Any]:
-    found = []
-    for cell in function.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:
-            continue
-    return found
-
-
-def _values(function: types.FunctionType) -> list[Any]:
-    """All that a function could keep between calls, functions and modules aside."""
-    kept = [*_cells(function), *_globals_of(function).values(), *(function.__defaults__ or ())]
-    kept += [*(function.__kwdefaults__ or {}).values(), *vars(function).values()]
-    return [value for value in kept if not isinstance(value, types.FunctionType | types.ModuleType)]
-
-
-def _text(value: Any, depth: int = 5) -> str:
-    """A value with all that it holds, as text."""
-    if isinstance(value, _PLAIN) or type(value).__module__ == "itertools":
-        return repr(value)[:10_000]
-    if depth == 0 or is_shipped(value):
-        return ""
-    if isinstance(value, dict):
-        return _texts((part for pair in list(value.items()) for part in pair), depth)
-    if isinstance(value, _LISTED) or type(value).__module__ == "collections":
-        return _texts(list(value), depth)
-    return _texts(_attributes(value), depth)
-
-
-def _texts(values: Iterable[Any], depth: int) -> str:
-    return ", ".join(_text(value, depth - 1) for value in islice(values, 1_000))[:10_000]
-
-
-def _attributes(value: Any) -> list[Any]:
-    """What an object, or a class of one's own, keeps in attributes."""
-    if isinstance(value, type):
-        own = vars(value).values() if value.__module__ not in sys.stdlib_module_names else ()
-        return [kept for kept in own if isinstance(kept, (*_PLAIN, *_LISTED, dict))]
-    if isinstance(value, types.ModuleType | types.FunctionType | types.BuiltinFunctionType):
-        return []
-    kept = [*vars(value).values()] if hasattr(value, "__dict__") else []
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        names = (slots,) if isinstance(slots, str) else tuple(slots)
-        kept += [getattr(value, name, None) for name in names if name not in ("__dict__", "__weakref__")]
-    return kept
-
-
-def _fickle(functions: tuple[types.FunctionType, ...], held: Iterable[Any]) -> str:
-    """The name of a clock, of a source of chance or of the like that can be asked; empty where there is none.
-
-    ``held`` are values that are kept beside the functions' own.
-    """
-    for function in functions:
-        known = _globals_of(function)
-        asked = _names(function.__code__, loaded=True)
-        for name in sorted(asked | known.keys()):
-            unknown = name in asked and name not in function.__globals__
-            if (unknown and name in _FICKLE | _FICKLE_NAMES) or _is_fickle(known.get(name)):
-                return name
-        held = (*held, *_cells(function), *(function.__defaults__ or ()))
-    return next((type(value).__name__ for value in held if _is_fickle(value)), "")
-
-
-def _is_fickle(value: Any) -> bool:
-    """Whether a value comes from a module of such, or moves on with each time that it is asked."""
-    if isinstance(value, types.ModuleType):
-        return value.__name__ in _FICKLE
-    if hasattr(value, "__next__") and type(value).__module__ != "itertools":
-        return True
-    holder = getattr(value, "__self__", None)
-    whose = holder if isinstance(holder, type) else type(holder)
-    return bool({getattr(value, "__module__", ""), whose.__module__} & _FICKLE)
+        value = getattr(self.__value, name)
+        if name not in self.__covered:
+            self.__noticed.read(f"{self.__whose} {name}")
+        return value

@@ -40,10 +40,14 @@ def is_shipped(part: Condition | Fold) -> bool:
     return type(part).__module__ in _SHIPPED and type(part) is not c.when
 
 
+def _parts(strategy: Strategy) -> list[Condition]:
+    """All conditions that a strategy asks, with what they are made of."""
+    return [part for condition in strategy.conditions for part in parts_of(condition)]
+
+
 def all_shipped(strategy: Strategy) -> bool:
     """Whether a strategy is made of shipped conditions and folds alone."""
-    conditions = all(is_shipped(part) for each in strategy.conditions for part in parts_of(each))
-    return conditions and all(is_shipped(fold) for fold in strategy.folds)
+    return all(map(is_shipped, _parts(strategy))) and all(is_shipped(fold) for fold in strategy.folds)
 
 
 def is_finite(strategy: Strategy) -> bool:
@@ -57,14 +61,14 @@ def is_symmetric(strategy: Strategy) -> bool:
 
     A loop guard over a negated condition compares a reason, in which ids may stand.
     """
-    guarded = strategy.loop_guard and any(type(part) is Not for part in parts_of(strategy.done_when))
+    guarded = strategy.loop_guard and any(type(part) is Not for part in _parts(strategy))
     return not guarded and all_shipped(strategy)
 
 
 def reads_artifact(strategy: Strategy) -> bool:
     """Whether a condition may ask whether the work left anything behind."""
     known = (*_CONDITIONS, *_COMPOSED)
-    return any(type(part) is c.artifact or type(part) not in known for part in parts_of(strategy.done_when))
+    return any(type(part) is c.artifact or type(part) not in known for part in _parts(strategy))
 
 
 def reads_turn(condition: Condition) -> bool:
