@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from evalkit.core.requests import Request
-from evalkit.core.tasks import Offered
+from evalkit.core.tasks import Offered, Tool
 from evalkit.harnesses.find import find_harness
+from evalkit.harnesses.episode_record import Exchange
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.foreign_episode import (
@@ -27,6 +28,7 @@ from evalkit.search.falsification.falsify import Falsified, falsify
 from evalkit.search.falsification.guidance import Guide
 from evalkit.search.falsification.proposals import Memory, make_small
 from evalkit.search.falsification.trials import Alphabet, NoSuchMove, Script
+from evalkit.search.falsification.violations import most_nudges
 from evalkit.search.proofs.environment import Setting, read_document
 from evalkit.search.properties import PROPERTIES
 from tests.search.loops import loop
@@ -177,6 +179,38 @@ def test_a_crash_on_the_way_is_an_early_stop() -> None:
     counterexample = answer(found, "no_early_stop").counterexample
     assert counterexample is not None
     assert counterexample.outcome == "error/reachable"
+
+
+DO = Tool("do_item", "Does it.", ("item",), item="item", does=True)
+READ = Tool("read_item", "Reads it.", ("item",), read_only=True, item="item")
+
+
+ALPHA = 'do_item {"item": "alpha"}'
+
+
+@pytest.mark.parametrize(
+    ("results", "most"),
+    [
+        ([{"text": "alpha: done", "error": False}], 2),
+        ([{"text": "alpha: done", "error": False, "orphan": 'do_item {"item":"alpha"}'}], 2),
+        ([{"text": "alpha: open", "error": False, "orphan": 'read_item {"item": "alpha"}'}], 4),
+        ([{"text": "beta: done", "error": False, "orphan": 'do_item {"item": "beta"}'}], 4),
+        ([{"text": "alpha: no", "error": True, "orphan": ALPHA}], 4),
+        ([], 4),
+    ],
+    ids=["answered", "killed and asked for anew", "read", "another", "refused", "never run"],
+)
+def test_a_call_that_was_killed_and_asked_for_anew_is_an_effect(
+    results: list[dict[str, Any]], most: int
+) -> None:
+    def said(number: int) -> Exchange:
+        return Exchange(
+            number, "end_turn", None, "none", [{"kind": "text", "text": "On it."}], action="nudged"
+        )
+
+    acts = Exchange(3, "tool_use", None, "none", [{"kind": "call", "text": ALPHA}], results, "went on")
+    exchanges = [said(1), said(2), acts, said(4), said(5)]
+    assert most_nudges(exchanges, (1, 2, 4, 5), {"do_item": DO, "read_item": READ}) == most
 
 
 # Budgets, memory, honesty

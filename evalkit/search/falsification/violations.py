@@ -121,16 +121,21 @@ def most_repeats(exchanges: Sequence[Exchange]) -> int:
 
 
 def _succeeded(step: Exchange, tools: Mapping[str, Tool]) -> set[str]:
-    """The actions on the world that were told to have succeeded in a turn, reading left out."""
+    """The actions on the world that were told to have succeeded in a turn, reading left out.
+
+    A program that is killed while a call runs asks for it anew once it is back: that answers no call of the
+    turn any more, and is as good.
+    """
     calls = [block["text"] for block in step.blocks if block["kind"] == "call"]
     calls = [call for call in calls if call.partition(" ")[0] not in OWN_TOOLS]
     results = [result for result in step.results if not result.get("orphan")]
-    if len(calls) != len(results):
-        return set()
+    told = list(zip(calls, results, strict=True)) if len(calls) == len(results) else []
+    told += [(result["orphan"], result) for result in step.results if result.get("orphan")]
+    asked = {_action(call) for call in calls}
     return {
         _action(call)
-        for call, result in zip(calls, results, strict=True)
-        if not result["error"] and _acts(tools.get(call.partition(" ")[0]))
+        for call, result in told
+        if not result["error"] and _acts(tools.get(call.partition(" ")[0])) and _action(call) in asked
     }
 
 
