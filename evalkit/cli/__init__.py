@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli import interrupts, terminal
+from evalkit.cli import terminal
 
 #: In groups, command: (module, one-line help). The help stands here so that ``evalkit --help`` loads nothing.
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
@@ -87,6 +87,9 @@ class _Lazy(click.Group):
 
     def invoke(self, context: click.Context) -> object:
         """Run a command. Ctrl-C is a line; so is a module that a plain install leaves out."""
+        # Not for --help, which runs none.
+        from evalkit.cli import interrupts
+
         try:
             with interrupts.heard():
                 return super().invoke(context)

@@ -7,25 +7,26 @@ from typing import Any
 
 #: What steers a terminal or turns the order of what is read: control codes but tab and newline, marks of
 #: direction, line and paragraph separators, and halves of characters, which no terminal can be sent.
-_STEERS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
-)
+_STEERS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 #: Bold, dim and italic, which evalkit's own tables use, and their end.
-_STYLE = re.compile("(\x1b\\[[0-3]m)")
+_STYLE = "(\x1b\\[[0-3]m)"
 #: What a spreadsheet takes for the beginning of a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def for_terminal(text: str) -> str:
     r"""A text in which what steers a terminal is written out, ``\u001b``; in JSON that means the same."""
-    if text.isascii() and text.isprintable():
+    # Most of what is shown is plain; so a help text needs no expression compiled.
+    if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(_STEERS, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def for_styled_terminal(text: str) -> str:
     """As :func:`for_terminal`, with the styles of evalkit's own tables left as they are."""
-    parts = _STYLE.split(text)
+    if "\x1b" not in text:
+        return for_terminal(text)
+    parts = re.split(_STYLE, text)
     return "".join(part if place % 2 else for_terminal(part) for place, part in enumerate(parts))
 
 
