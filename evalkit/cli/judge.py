@@ -10,6 +10,8 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.run_folders import REPORTS
+from evalkit.containment.workers import WorkerDied
+from evalkit.runs.engine import MOST_WORKERS
 from evalkit.runs.run import new_folder
 from evalkit.strategies.registry import find_strategy, strategy_names
 
@@ -36,6 +38,13 @@ from evalkit.strategies.registry import find_strategy, strategy_names
     help="A score or reward from here on is complete; without it, one above 1 is no label.",
 )
 @click.option("--reader", help="module:name of a function that reads a turn's claim; without it, rules.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, MOST_WORKERS),
+    default=1,
+    show_default=True,
+    help="Processes that judge, beside the one that reads; the report is the same for any number.",
+)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="The folder for the report.")
 @click.option("--page/--no-page", default=True, help="Write index.html: all runs, to filter and to label.")
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json on stdout and nothing else.")
@@ -45,6 +54,7 @@ def command(
     table: Path | None,
     complete_from: float | None,
     reader: str | None,
+    jobs: int,
     out: Path | None,
     page: bool,
     as_json: bool,
@@ -70,8 +80,8 @@ def command(
         labels = Labels.read(table, complete_from) if table is not None else Labels(None, complete_from)
         read = find_reader(reader) if reader is not None else claim_of
         folder = out or new_folder(REPORTS, time.strftime("%Y%m%d-%H%M%S"), "judged")
-        summary = judge_paths(transcripts, Judgement(folder, chosen, read, page=page), labels)
-    except (LabelError, ReaderError) as error:
+        summary = judge_paths(transcripts, Judgement(folder, chosen, read, page=page), labels, jobs)
+    except (LabelError, ReaderError, WorkerDied) as error:
         raise UsageProblem(str(error)) from None
     except OSError as error:
         raise UsageProblem(f"{error.filename}: cannot be written: {error.strerror}") from None

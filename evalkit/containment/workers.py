@@ -142,14 +142,15 @@ def in_order(
 ) -> Iterator[Result]:
     """The results of jobs in their order, worked off by up to ``workers`` processes, or here where that is 1.
 
-    A job whose worker was killed is done again; WorkerDied where that happens twice.
+    Jobs are taken as workers are free for them. A job whose worker was killed is done again; WorkerDied where
+    that happens twice.
     """
     if workers <= 1 or not can_fork():
         if begin is not None:
             begin(*arguments)
         yield from map(task, jobs)
         return
-    todo = list(enumerate(jobs))
+    todo: Iterable[tuple[int, Job]] = enumerate(jobs)
     done: dict[int, Result] = {}
     place = 0
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 from evalkit.runs.plan import Plan, Span
+from evalkit.worlds import world_class
 
 Rows: TypeAlias = "list[tuple[Any, ...]]"
 Chunk: TypeAlias = tuple[Span, ...]
@@ -22,12 +23,16 @@ class Work:
     """Chunks of about ``target`` seconds, in order of the spans.
 
     Episodes of one kind of world cost about the same; what a chunk took corrects the estimate of its kinds.
+    Where most of that is commands whose results all strategies share, the cells of a scenario stay together:
+    two workers would run each command twice.
     """
 
     def __init__(
         self, plan: Plan, spans: Iterable[Span], target: float = TARGET, guess: float = GUESS
     ) -> None:
         self._kinds = [scenario.world.kind for scenario in plan.scenarios]
+        self._shares = [world_class(kind).shares_results for kind in self._kinds]
+        self._alone = [contender.foreign for contender in plan.recipe.contenders]
         self._spans = iter(spans)
         self._rest: Span | None = None
         self._target = target
@@ -42,10 +47,13 @@ class Work:
         """The next chunk; empty where no work is left."""
         chunk: list[Span] = []
         seconds, episodes = 0.0, 0
-        while seconds < self._target and episodes < MOST:
+        while episodes < MOST:
             span = self._rest if self._rest is not None else next(self._spans, None)
             self._rest = None
             if span is None:
+                break
+            if seconds >= self._target and not self._belongs(span, chunk):
+                self._rest = span
                 break
             cost = self._cost.get(self._kinds[span.scenario], self._guess)
             fits = max(1, min(int((self._target - seconds) / cost), MOST - episodes))
@@ -55,6 +63,12 @@ class Work:
             seconds += cost * span.seeds
             episodes += span.seeds
         return tuple(chunk)
+
+    def _belongs(self, span: Span, chunk: list[Span]) -> bool:
+        """Whether a cell shares most of its work with the one in front of it."""
+        if span.seeds > 1 or self._alone[span.contender] or not self._shares[span.scenario]:
+            return False
+        return bool(chunk) and chunk[-1].scenario == span.scenario
 
     def took(self, chunk: Chunk, seconds: float) -> None:
         """Learn from a finished chunk; ``seconds`` is its running time without the way there and back."""

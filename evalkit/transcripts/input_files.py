@@ -24,10 +24,10 @@ _NEVER = frozenset(("node_modules", "__pycache__", "site-packages"))
 
 
 class Looked:
-    """The files below paths, in order of names; a file that is named twice comes once."""
+    """The files below paths, in order of names however they are given; one that is named twice comes once."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._paths = paths
+        self._paths = sorted(paths)
         self._seen: set[int] = set()
         #: The files that were named themselves, and not found in a folder.
         self.named: set[Path] = set()

@@ -55,6 +55,8 @@ class World(ABC):
     tools: ClassVar[tuple[Tool, ...]]
     #: The names of the options its declaration may have beyond the common ones.
     option_names: ClassVar[frozenset[str]] = frozenset()
+    #: Whether most of an episode's time is commands that another one in the same world need not run again.
+    shares_results: ClassVar[bool] = False
     #: How a harness tells which items a call is about, where no argument of the tools holds an item id.
     evidence: Evidence | None = None
 

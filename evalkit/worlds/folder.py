@@ -127,6 +127,8 @@ class FolderWorld(World):
     A subclass gives the first content and says which items a content does.
     """
 
+    shares_results = True
+
     def __init__(self, spec: WorldSpec, bounds: Bounds) -> None:
         super().__init__(spec)
         self.bounds = bounds

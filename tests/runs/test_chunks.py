@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.runs.chunks import MOST, Work
-from evalkit.runs.plan import Span
+from evalkit.runs.plan import Plan, Span, make_plan
 from evalkit.runs.run import _without
-from tests.runs.test_run import plan
+from evalkit.scenarios.loader import load_text
+from tests.helpers import document
+from tests.runs.test_run import PLAIN, STRATEGIES, plan
 
 MADE = plan(500)
 
@@ -45,6 +48,28 @@ def test_chunks_come_to_their_time() -> None:
     assert 200 <= sizes(0.001, 20)[-1] <= 300
     assert sizes(2.0, 20)[-1] == 1
     assert sizes(1e-9, 30)[-1] == MOST
+
+
+def worlds(kind: str, **options: object) -> Plan:
+    """Two scenarios in worlds of a kind by three strategies."""
+    world = {"kind": kind, "items": ["a"], **options}
+    text = "---\n".join(
+        yaml.safe_dump(document(PLAIN[1:], scenario=name, world=world)) for name in ("first", "second")
+    )
+    return make_plan(load_text(text, "s.yaml"), {"s.yaml": text}, STRATEGIES, 1)
+
+
+def handed(made: Plan, seconds: float) -> list[list[int]]:
+    """The scenarios of each chunk's cells, where a cell takes so long."""
+    work = Work(made, made.spans(256), guess=seconds)
+    return [[span.scenario for span in chunk] for chunk in work]
+
+
+def test_the_cells_of_a_scenario_stay_together_where_they_share_what_commands_gave() -> None:
+    files = worlds("files", checks={"a": {"exists": "a"}})
+    assert handed(files, 9.0) == [[0, 0, 0], [1, 1, 1]]
+    assert handed(files, 0.1) == [[0, 0, 0], [1, 1, 1]]
+    assert handed(worlds("items"), 9.0) == [[0], [0], [0], [1], [1], [1]]
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(0, 30), st.integers(1, 12))

@@ -34,24 +34,34 @@ class Page:
         self._head, _, self._tail = template.partition(_MARK)
         self._file: IO[str] = (folder / "index.html").open("w", encoding="utf-8", newline="\n")
         self._file.write(self._head)
+        self._begun = False
         self.runs = self.left_out = 0
 
-    def add(self, recording: Recording, replay: Replay, rows: list[Outcome]) -> None:
-        """Write one run."""
+    def takes(self) -> bool:
+        """Whether there is room for one more run, which is promised to it."""
         if self.runs >= MOST:
             self.left_out += 1
-            return
+            return False
         self.runs += 1
-        text = json.dumps(_run(recording, replay, rows), ensure_ascii=False, separators=(",", ":"))
-        # Nothing that a run says can end the element that it stands in.
-        text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-        self._file.write(("," if self.runs > 1 else "") + text.encode("utf-8", "replace").decode() + "\n")
+        return True
+
+    def add(self, run: str) -> None:
+        """Write one run, as :func:`told_run` tells it."""
+        self._file.write(("," if self._begun else "") + run + "\n")
+        self._begun = True
 
     def close(self, answer: Iterable[str]) -> None:
         """Write the rest: the answer in sentences."""
         said = json.dumps(list(answer), ensure_ascii=False).replace("<", "\\u003c")
         self._file.write(self._tail.replace("/*ANSWER*/", said).replace("/*LEFT*/", str(self.left_out)))
         self._file.close()
+
+
+def told_run(recording: Recording, replay: Replay, rows: list[Outcome]) -> str:
+    """One run as the page holds it: JSON, nothing of which can end the element that it stands in."""
+    text = json.dumps(_run(recording, replay, rows), ensure_ascii=False, separators=(",", ":"))
+    text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return text.encode("utf-8", "replace").decode()
 
 
 def _run(recording: Recording, replay: Replay, rows: list[Outcome]) -> dict[str, Any]:
