@@ -7,6 +7,7 @@ command can write there. It holds no object of Python's. :data:`SWITCH` set to `
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import platform
@@ -14,6 +15,8 @@ import shutil
 import sqlite3
 import sys
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -109,6 +112,48 @@ def put(about: tuple[Any, ...], value: object) -> None:
             )
     except (sqlite3.Error, UnicodeEncodeError):
         return
+
+
+@contextmanager
+def in_turn(about: tuple[Any, ...]) -> Iterator[None]:
+    """In here no other process works out the answer to a question for the first time: look once more.
+
+    Whoever had to wait for another one, and finds that it kept nothing, works it out beside all others.
+    """
+    locks = _locks(os.getpid())
+    if locks is None:
+        yield
+        return
+    place = int.from_bytes(_name(about)[:7], "big")
+    held = _lock(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, place)
+    if not held and _lock(locks, fcntl.LOCK_EX, place):
+        _lock(locks, fcntl.LOCK_UN, place)
+    try:
+        yield
+    finally:
+        if held:
+            _lock(locks, fcntl.LOCK_UN, place)
+
+
+def _lock(locks: int, how: int, place: int) -> bool:
+    """Whether it was done. Some file systems have no locks: then each works for itself."""
+    try:
+        fcntl.lockf(locks, how, 1, place)
+    except OSError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=2)
+def _locks(process: int) -> int | None:
+    """A process's handle of the file whose bytes are its locks; they go with the process."""
+    folder = cache_base()
+    if _base(process) is None or folder is None:
+        return None
+    try:
+        return os.open(folder / "commands.locks", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
 
 
 def _name(about: tuple[Any, ...]) -> bytes:

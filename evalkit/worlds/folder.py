@@ -54,9 +54,16 @@ def run_on(tree: Tree, command: str, bounds: Bounds) -> After:
     """
     about = ("run", tree.digest, command, bounds)
     known = command_cache.get(about, _Kept)
-    if known is not None:
-        left = known.tree()
-        return After(tree if left == tree else left, known.status, known.output)
+    if known is None:
+        with command_cache.in_turn(about):
+            known = command_cache.get(about, _Kept)
+            if known is None:
+                return _run_and_keep(about, tree, command, bounds)
+    left = known.tree()
+    return After(tree if left == tree else left, known.status, known.output)
+
+
+def _run_and_keep(about: tuple[Any, ...], tree: Tree, command: str, bounds: Bounds) -> After:
     after = _run_on(tree, command, bounds)
     # One that ran out of time, or was killed, might not be another time.
     if after.status is not None and after.status < 128:

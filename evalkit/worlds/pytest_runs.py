@@ -37,12 +37,14 @@ def green_tests(work: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) 
         return frozenset()
     about = ("green", tree.digest, tuple(path for path, _ in tests), bounds)
     known = command_cache.get(about, frozenset[str])
-    if known is not None:
-        return known
-    green, whole = _run(tree, tests, bounds)
-    if whole:
-        command_cache.put(about, green)
-    return green
+    if known is None:
+        with command_cache.in_turn(about):
+            known = command_cache.get(about, frozenset[str])
+            if known is None:
+                known, whole = _run(tree, tests, bounds)
+                if whole:
+                    command_cache.put(about, known)
+    return known
 
 
 def _run(tree: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) -> tuple[frozenset[str], bool]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +32,7 @@ def _forget() -> None:
         base.close()
     for remembered in (
         command_cache._base,
+        command_cache._locks,
         command_cache.tools,
         isolation._search_path,
         isolation.readable,
@@ -107,6 +110,42 @@ def test_green_tests_are_kept(next_run: Callable[[], None]) -> None:
     command_cache.put(about, frozenset({"test_wrong"}))
     next_run()
     assert green_tests(TREE, tests, BOUNDS) == {"test_wrong"}
+
+
+def _at_once(command: str, folder: Path) -> list[str]:
+    """What three processes that run a command at the same time are told of it."""
+    started = []
+    for number in range(3):
+        process = os.fork()
+        if process == 0:
+            try:
+                (folder / str(number)).write_text(_said(command))
+            finally:
+                os._exit(0)
+        started.append(process)
+    for process in started:
+        os.waitpid(process, 0)
+    return [(folder / str(number)).read_text() for number in range(3)]
+
+
+def test_processes_that_ask_at_once_run_a_command_once(next_run: Callable[[], None], tmp_path: Path) -> None:
+    assert len(set(_at_once("sleep 0.5; date +%N", tmp_path))) == 1
+    # What is not kept each of them runs.
+    assert len(set(_at_once("sleep 0.5; date +%N; kill -9 $$", tmp_path))) == 3
+
+
+def test_a_killed_process_holds_nobody_up(next_run: Callable[[], None]) -> None:
+    about = ("run", TREE.digest, "cat a.txt", BOUNDS)
+    heard, told = os.pipe()
+    process = os.fork()
+    if process == 0:
+        with command_cache.in_turn(about):
+            os.write(told, b"!")
+            signal.pause()
+    os.read(heard, 1)
+    threading.Timer(0.3, os.kill, (process, signal.SIGKILL)).start()
+    assert _said("cat a.txt") == "one\n"
+    assert os.waitpid(process, 0)[1] == signal.SIGKILL
 
 
 def test_what_ran_out_of_time_or_was_killed_is_not_kept(next_run: Callable[[], None]) -> None:
