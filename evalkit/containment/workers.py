@@ -6,6 +6,7 @@ shared that a dying process could hold, and half a message is no message.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -306,6 +307,8 @@ def _work(
     signal.set_wakeup_fd(-1)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     threading.Thread(target=end_with, args=(parent,), daemon=True).start()
+    # What the parent made stays with it: no collection looks through it again, or copies its pages.
+    gc.freeze()
     failed = None
     if begin is not None:
         try:

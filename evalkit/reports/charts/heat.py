@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from evalkit.reports.charts.style import PAGE, TITLE, one
@@ -29,10 +29,15 @@ def heat_chart(summary: Row, rows: list[Row], name: str) -> Figure:
     names = [label(row) for row in rows]
     figure, axes = one(max(6.4, 3.0 + 0.78 * len(rows)), 2.5 + 0.36 * len(families))
     colours = _colours(name)
-    for y, family in enumerate(families):
-        for x, strategy in enumerate(names):
-            cell = cells.get((strategy, family), _NONE)
-            _tile(axes, x, y, cell, colours, _link(strategy, family, name))
+    _tiles(
+        axes,
+        [
+            _Tile(x, y, cells.get((strategy, family), _NONE), _link(strategy, family, name))
+            for y, family in enumerate(families)
+            for x, strategy in enumerate(names)
+        ],
+        colours,
+    )
     axes.set_xlim(0, len(names))
     axes.set_ylim(len(families), 0)
     axes.set_xticks(
@@ -57,23 +62,50 @@ def _colours(name: str) -> Any:
     return ListedColormap([whole(_LIGHTEST + (_DARKEST - _LIGHTEST) * step / 255) for step in range(256)])
 
 
-def _tile(axes: Any, x: int, y: int, cell: Row, colours: Any, link: str) -> None:
-    from matplotlib.patches import Rectangle
+class _Tile(NamedTuple):
+    """A figure, where it stands, and where it leads."""
 
-    value = cell["scenario_rate"]
-    known = value is not None
-    colour = colours(float(value)) if known else _NOTHING
-    linked = link if known and cell["scenario_base"] else None
-    # The axes' limits are known: as a patch it would be measured for them.
-    axes.add_artist(
-        Rectangle((x, y), 1, 1, facecolor=colour, edgecolor="white", linewidth=1.5, url=linked)
-    ).set_in_layout(False)
-    text = f"{count(cell['scenario_count'])}/{cell['scenario_base']}" if known else "n/a"
-    words = axes.text(
-        x + 0.5, y + 0.5, text, ha="center", va="center_baseline", fontsize=9.5, color="#000000", url=linked
+    x: int
+    y: int
+    cell: Row
+    link: str
+
+    @property
+    def known(self) -> bool:
+        return self.cell["scenario_rate"] is not None
+
+    @property
+    def linked(self) -> str | None:
+        return self.link if self.known and self.cell["scenario_base"] else None
+
+
+def _tiles(axes: Any, tiles: list[_Tile], colours: Any) -> None:
+    from matplotlib.collections import PolyCollection
+
+    # All squares are one artist: each by itself takes longer to make and to draw than its words do. The axes'
+    # limits are known; else it would be measured for them.
+    squares = PolyCollection(
+        [[(t.x, t.y), (t.x + 1, t.y), (t.x + 1, t.y + 1), (t.x, t.y + 1)] for t in tiles],
+        facecolors=[colours(float(t.cell["scenario_rate"])) if t.known else _NOTHING for t in tiles],
+        edgecolors="white",
+        linewidths=1.5,
+        urls=[t.linked for t in tiles],
     )
-    # Inside its tile by construction: the layout need not measure it.
-    words.set_in_layout(False)
+    axes.add_artist(squares).set_in_layout(False)
+    for tile in tiles:
+        cell = tile.cell
+        words = axes.text(
+            tile.x + 0.5,
+            tile.y + 0.5,
+            f"{count(cell['scenario_count'])}/{cell['scenario_base']}" if tile.known else "n/a",
+            ha="center",
+            va="center_baseline",
+            fontsize=9.5,
+            color="#000000",
+            url=tile.linked,
+        )
+        # Inside its tile by construction: the layout need not measure it.
+        words.set_in_layout(False)
 
 
 def _link(strategy: str, family: str, name: str) -> str:
