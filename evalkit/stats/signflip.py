@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
-from math import fsum, lcm, sqrt
+from math import comb, fsum, lcm, sqrt
 from statistics import NormalDist
 
 #: Steps of whole-number arithmetic above which the same recursion runs in doubles (relative error < 1e-10).
@@ -39,11 +40,13 @@ def sign_flip(differences: Sequence[Fraction]) -> float | None:
 
 def _in_whole_numbers(sizes: list[int], observed: int) -> float:
     ways = {0: 1}
-    for size in sizes:
+    # Sizes that are equal are taken together: of so many, k are positive in "n over k" ways.
+    for size, number in Counter(sizes).items():
+        signs = [(size * (2 * positive - number), comb(number, positive)) for positive in range(number + 1)]
         grown: dict[int, int] = {}
         for total, count in ways.items():
-            grown[total + size] = grown.get(total + size, 0) + count
-            grown[total - size] = grown.get(total - size, 0) + count
+            for step, chosen in signs:
+                grown[total + step] = grown.get(total + step, 0) + count * chosen
         ways = grown
     extreme = sum(count for total, count in ways.items() if abs(total) >= observed)
     return float(Fraction(extreme, 1 << len(sizes)))
