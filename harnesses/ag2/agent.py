@@ -1,4 +1,4 @@
-"""AG2: an Agent on an Anthropic model, asked once."""
+"""AG2: an Agent on an Anthropic model, asked once. A variant asks its reply again about what is open."""
 
 import asyncio
 
@@ -14,6 +14,8 @@ async def work(job):
         tools=[tool(function) for function in job.functions()],
     )
     reply = await agent.ask(job.prompt)
+    while job.variant == "ask" and (items := job.still_open()):
+        reply = await reply.ask(f"Still open: {', '.join(items)}")
     return reply.response.finish_reason or "none"
 
 

@@ -30,6 +30,7 @@ export class Job {
     this.userUrl = told.EVALKIT_USER_URL;
     this.approvalUrl = told.EVALKIT_APPROVAL_URL;
     this.calls = [];
+    this.foundOpen = [];
   }
 
   // End this turn of the conversation; the user's next message, or undefined where there is none.
@@ -90,6 +91,26 @@ export class Job {
     const result = await http(`${this.toolsUrl}/${name}`, args);
     this.calls.push({ name, args, ...result });
     return result;
+  }
+
+  // What the last listing named and no successful call has named since the start: still to do.
+  openItems() {
+    let listed = [];
+    const touched = new Set();
+    for (const { name, args, text, error } of this.calls) {
+      if (error) continue;
+      if (name.startsWith("list_")) listed = text.split(":").slice(1).join(":").match(/\w[\w./-]*/g) ?? [];
+      else if (!name.startsWith("read_")) for (const value of Object.values(args)) touched.add(value);
+    }
+    return listed.filter((item) => !touched.has(item));
+  }
+
+  // The same for a loop that sends the model back: none once it was sent so often for the same ones.
+  stillOpen(times = 3) {
+    const items = this.openItems();
+    this.foundOpen.push(items.join());
+    const last = this.foundOpen.slice(-times - 1);
+    return last.length > times && last.every((found) => found === items.join()) ? [] : items;
   }
 }
 

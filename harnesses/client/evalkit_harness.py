@@ -54,6 +54,7 @@ class Job:
         self.resumes = told.get("EVALKIT_RESUME") == "1"
         self.message = told.get("EVALKIT_MESSAGE")
         self.calls = []
+        self._found_open = []
         self._tools = None
         self.decisions = json.loads(told.get("EVALKIT_DECISIONS") or "[]")
         self._user_url = told["EVALKIT_USER_URL"]
@@ -143,6 +144,12 @@ class Job:
             elif not name.startswith("read_"):
                 touched.update(value for value in arguments.values() if isinstance(value, str))
         return [item for item in listed if item not in touched]
+
+    def still_open(self, times=3):
+        """The same for a loop that sends the model back: none once it was sent so often for the same ones."""
+        self._found_open.append(self.open_items())
+        last = self._found_open[-times - 1 :]
+        return [] if last == [last[-1]] * (times + 1) else last[-1]
 
 
 _out = None

@@ -1,4 +1,4 @@
-"""CrewAI: a crew of one agent with one task, kicked off."""
+"""CrewAI: a crew of one agent with one task, kicked off. A variant has a guardrail at the task."""
 
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
@@ -13,7 +13,17 @@ def run(job):
         llm=LLM(model=f"anthropic/{job.model}"),
         tools=[tool(function.__name__)(function) for function in job.functions()],
     )
-    task = Task(description=job.prompt, expected_output="A report of what was done", agent=worker)
+
+    def nothing_open(output):
+        items = job.open_items()
+        return (False, f"Still open: {', '.join(items)}") if items else (True, output)
+
+    task = Task(
+        description=job.prompt,
+        expected_output="A report of what was done",
+        agent=worker,
+        guardrail=nothing_open if job.variant == "guardrail" else None,
+    )
     Crew(agents=[worker], tasks=[task]).kickoff()
     return "CrewOutput"
 

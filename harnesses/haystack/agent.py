@@ -1,8 +1,10 @@
-"""Haystack: an Agent component on an Anthropic chat generator, run once."""
+"""Haystack: an Agent component on an Anthropic chat generator, run once. A variant has a hook on its exit."""
 
 from evalkit_harness import serve
 from haystack.components.agents import Agent
+from haystack.components.agents.state import State
 from haystack.dataclasses import ChatMessage
+from haystack.hooks import hook
 from haystack.tools import Tool
 from haystack_integrations.components.generators.anthropic import AnthropicChatGenerator
 
@@ -17,7 +19,18 @@ def run(job):
         )
         for tool in job.tools
     ]
-    agent = Agent(chat_generator=AnthropicChatGenerator(model=job.model), tools=tools)
+
+    @hook
+    def nothing_open(state: State) -> None:
+        if items := job.still_open():
+            state.set("messages", [ChatMessage.from_user(f"Still open: {', '.join(items)}")])
+            state.set("continue_run", True)
+
+    agent = Agent(
+        chat_generator=AnthropicChatGenerator(model=job.model),
+        tools=tools,
+        hooks={"on_exit": [nothing_open]} if job.variant == "on_exit" else None,
+    )
     return agent.run(messages=[ChatMessage.from_user(job.prompt)])["exit_reason"]
 
 

@@ -17,13 +17,11 @@ class NothingOpen(AgentMiddleware):
     def __init__(self, job):
         super().__init__()
         self.job = job
-        self.said = []
 
     @hook_config(can_jump_to=["model"])
     def after_agent(self, state, runtime):
-        items = self.job.open_items()
-        self.said.append(items)
-        if not items or self.said[-4:] == [items] * 4:
+        items = self.job.still_open()
+        if not items:
             return None
         return {"messages": [HumanMessage(f"Still open: {', '.join(items)}")], "jump_to": "model"}
 

@@ -1,7 +1,8 @@
-// Mastra: an Agent with tools, asked once; without maxSteps it would end after five steps.
+// Mastra: an Agent with tools, asked once; without maxSteps it would end after five steps. A variant has a scorer.
 
 const { load, serve } = await import(process.env.EVALKIT_CLIENT);
 const { Agent } = await load("@mastra/core/agent");
+const { createScorer } = await load("@mastra/core/evals");
 const { createTool } = await load("@mastra/core/tools");
 const { createAnthropic } = await load("@ai-sdk/anthropic");
 
@@ -23,7 +24,11 @@ await serve(async (job) => {
     model: anthropic(job.model),
     tools,
   });
-  const result = await agent.generate(job.prompt, { maxSteps: 20 });
+  const nothingOpen = createScorer({ id: "nothing-open", description: "No listed item is open." })
+    .generateScore(() => (job.openItems().length ? 0 : 1))
+    .generateReason(() => `Still open: ${job.openItems().join(", ")}`);
+  const isTaskComplete = job.variant === "complete" ? { scorers: [nothingOpen] } : undefined;
+  const result = await agent.generate(job.prompt, { maxSteps: 20, isTaskComplete });
   const calls = result.toolCalls.length > 0;
   return result.finishReason === "tool-calls" && !calls ? "tool-calls without a call" : result.finishReason;
 });
