@@ -56,7 +56,8 @@ def make_league(names: tuple[str, ...], library: bool, workers: int | None, out:
             row = msgspec.structs.replace(row, library=league.rows[name].library)
         for store in filter(None, (behaviours, whole)):
             store.close()
-        league = merged(league, League(told, {name: row}, families))
+        # Read anew: another row may have been played meanwhile.
+        league = merged(kept_league(out), League(told, {name: row}, families))
         keep_league(league, out)
     return write_league(league, out) if league is not None else []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from evalkit.reports.harnesses.league.document import (
     library_parts,
     library_rows,
 )
-from evalkit.reports.harnesses.league.faults import faults
+from evalkit.reports.harnesses.league.faults import Mending, faults, mendings
 from evalkit.reports.harnesses.league.figures import (
     REFERENCE,
     Behaviour,
@@ -30,9 +31,11 @@ from evalkit.reports.harnesses.league.figures import (
     Result,
     Row,
     common,
+    keep_league,
     kept_league,
     merged,
     order,
+    row_of,
 )
 from evalkit.reports.harnesses.league.files import write_league
 from evalkit.reports.harnesses.league.page import league_page
@@ -123,6 +126,25 @@ def test_the_costliest_faults_come_with_a_command_and_what_mends_them() -> None:
     assert faults(LEAGUE, "narrow") == []
 
 
+def test_what_a_variant_mends_is_counted_over_all_that_both_played() -> None:
+    assert mendings(LEAGUE, "wide") == [Mending("wide:strict", ("plain", "paused", "late"), 3, ())]
+    assert "wide:strict gets right 3 of the 3 that are wrong: `evalkit harnesses run wide:strict plain`" in (
+        league_markdown(LEAGUE)
+    )
+    worse = row(plain=RIGHT, paused=WRONG)
+    api = msgspec.structs.replace(worse, api="OpenAI Responses")
+    both = {
+        "a": row(plain=WRONG, paused=RIGHT),
+        "a:half": worse,
+        "a:responses": api,
+        "a:none": row(plain=WRONG),
+    }
+    league = msgspec.structs.replace(LEAGUE, rows=both)
+    assert mendings(league, "a") == [Mending("a:half", ("plain",), 1, ("paused",))]
+    assert "1 of the 1 that are wrong, and wrong 1 that are right without it" in league_markdown(league)
+    assert "evalkit harnesses run a:half plain" in league_page(league)
+
+
 def test_a_row_that_is_played_again_leaves_the_others(tmp_path: Path) -> None:
     write_league(LEAGUE, tmp_path)
     kept = kept_league(tmp_path)
@@ -150,6 +172,32 @@ def test_the_files(tmp_path: Path) -> None:
     write_league(LEAGUE, tmp_path)
     assert (tmp_path / "heat.svg").read_bytes() == again
     assert b"never ended" in again
+    assert "](heat.svg)" in (tmp_path / "README.md").read_text()
+
+
+def test_without_charts_nothing_names_a_heat_map_and_no_old_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "heat.svg").write_text("of an earlier league")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (note,) = write_league(LEAGUE, tmp_path)
+    assert "matplotlib" in note
+    assert not (tmp_path / "heat.svg").exists()
+    assert "heat.svg" not in (tmp_path / "README.md").read_text()
+
+
+def test_a_transcript_is_kept_once_and_a_row_is_a_line(tmp_path: Path) -> None:
+    told = Result("done/complete", True, "stop", 6, transcript="  1  end_turn: \u00fc\n  2  end_turn")
+    rows = {name: row({"late": WRONG}, plain=told, paused=told) for name in ("a", "b")}
+    league = msgspec.structs.replace(LEAGUE, rows=rows)
+    keep_league(league, tmp_path)
+    assert kept_league(tmp_path) == league
+    lines = (tmp_path / "league.json").read_text(encoding="utf-8").splitlines()
+    assert [line[:4] for line in lines[1:]] == ['"a":', '"b":']
+    assert sum(line.count("end_turn: \u00fc") for line in lines) == 1
+    (tmp_path / "league.json").write_text("\n".join(lines).replace('"transcript":"0"', '"transcript":"7"'))
+    with pytest.raises(LeagueError, match="is no league of this version"):
+        kept_league(tmp_path)
 
 
 def test_the_page_has_each_cells_transcript_once_and_loads_nothing() -> None:
@@ -206,6 +254,17 @@ def test_a_league_of_one_that_needs_no_package(
     assert "list_items" in mine["paused"].transcript
     # It offers no server tool, so an API would not answer with one.
     assert mine["paused-in-a-server-tool"].why == "such an answer cannot come: no server tool was offered"
+    store = Store.open(runs, write=False)
+    as_library = row_of(
+        store, store, summary="", api="", streamed=False, versions=(), caps="", folder=""
+    ).library
+    store.close()
+    # Of what is right only that it is, of what is wrong what is told of it, of what cannot come nothing.
+    assert as_library["paused"] == Result(correct=True)
+    refused = mine["refusal"]
+    assert as_library["refusal"] == Result(refused.outcome, False, "", refused.turns, refused.damage)
+    assert refused.native != ""
+    assert "paused-in-a-server-tool" not in as_library
     (folder / "league.json").unlink()
     with monkeypatch.context() as patched:
         patched.setattr(Harness, "pins", interrupts("openai-loop"))
@@ -217,7 +276,7 @@ def test_a_league_of_one_that_needs_no_package(
     assert after is not None
     assert list(after.rows) == [REFERENCE]
     others = {**league.rows, "other": row(plain=RIGHT)}
-    (folder / "league.json").write_bytes(msgspec.json.encode(msgspec.structs.replace(league, rows=others)))
+    keep_league(msgspec.structs.replace(league, rows=others), folder)
     make_league((REFERENCE,), False, 2, folder)
     again = kept_league(folder)
     assert again is not None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from evalkit.core.escaping import for_markdown
 from evalkit.reports.charts.groups import group_of
-from evalkit.reports.harnesses.league.faults import Fault, faults, frameworks
+from evalkit.reports.harnesses.league.faults import Fault, Mending, faults, frameworks, mendings
 from evalkit.reports.harnesses.league.figures import (
     LIFE,
     REFERENCE,
@@ -24,7 +24,7 @@ from evalkit.reports.harnesses.league.figures import (
 CANNOT = "·"
 WORST = (
     "Of each framework the costliest failures, with what shows each turn by turn, and which of its variants "
-    "in these tables gets it right."
+    "in these tables gets it right; then what each variant that mends something makes of all of it."
 )
 
 
@@ -62,16 +62,20 @@ def _went(result: Result) -> str:
     return result.damage.replace("_", " ") if result.outcome == "done/complete" else group_of(result.outcome)
 
 
-def league_markdown(league: League) -> str:
-    """The league: how it is read, what the behaviours are, three tables, the faults, the harnesses."""
-    told_of = [line for name in frameworks(league) for line in _faults(name, faults(league, name))]
+def league_markdown(league: League, *, heat: bool = True) -> str:
+    """The league: how it is read, what the behaviours are, three tables, the faults, the harnesses.
+
+    ``heat`` says whether its heat map was drawn.
+    """
+    picture = "![Each harness and behaviour: how the run ended, and what was true of the work](heat.svg)"
+    told_of = [line for name in frameworks(league) for line in _faults(league, name)]
     parts = [
         "# The league: what harnesses make of what models do",
         "A scripted model, one episode a cell; what is true is read from the world. "
         f"{in_which_order(league)} "
         "The same with filters, and the transcript behind each cell: [index.html](index.html). "
         "How each counts, ends and gives up: [its card](cards/README.md).",
-        "![Each harness and behaviour: how the run ended, and what was true of the work](heat.svg)",
+        *([picture] if heat else []),
         "## The behaviours",
         "\n".join(_behaviour(league, each) for each in league.behaviours),
         "## Single behaviours",
@@ -194,14 +198,22 @@ def _library(league: League) -> list[str]:
     return parts
 
 
-def _faults(name: str, found: list[Fault]) -> list[str]:
+def _faults(league: League, name: str) -> list[str]:
+    found = faults(league, name)
     lines = [f"- **{name}**" + ("" if found else ": nothing")]
     for fault in found:
         mended = (
             f"; mended by {', '.join(f'`{variant}`' for variant in fault.mended)}" if fault.mended else ""
         )
         lines.append(f"  - {told(fault)}: `{fault.command}`{mended}")
+    lines += [f"  - {told_mending(each)}: `{each.command}`" for each in mendings(league, name)]
     return lines
+
+
+def told_mending(mending: Mending) -> str:
+    """What a variant mends, in words."""
+    broken = f", and wrong {len(mending.broken)} that are right without it" if mending.broken else ""
+    return f"{mending.variant} gets right {len(mending.mended)} of the {mending.wrong} that are wrong{broken}"
 
 
 def told(fault: Fault) -> str:

@@ -27,6 +27,46 @@ class Fault(msgspec.Struct, frozen=True):
         return f"evalkit harnesses run {self.harness} {self.scenario}"
 
 
+class Mending(msgspec.Struct, frozen=True):
+    """What a variant makes of all that its harness played: right of the ``wrong``, or ``broken``."""
+
+    variant: str
+    mended: tuple[str, ...]
+    wrong: int
+    broken: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """What shows one that it mends turn by turn."""
+        return f"evalkit harnesses run {self.variant} {self.mended[0]}"
+
+
+def mendings(league: League, harness: str) -> list[Mending]:
+    """The variants of a harness that mend something, on its API; who mends most comes first."""
+    row = league.rows[harness]
+    found = []
+    for name, other in _variants(league, harness).items():
+        both = list(_both(row, other))
+        mended = tuple(scenario for scenario, mine, theirs in both if theirs.correct and not mine.correct)
+        broken = tuple(scenario for scenario, mine, theirs in both if mine.correct and not theirs.correct)
+        if mended and other.api == row.api:
+            found.append(Mending(name, mended, sum(not mine.correct for _, mine, _ in both), broken))
+    return sorted(found, key=lambda mending: (-len(mending.mended), mending.variant))
+
+
+def _variants(league: League, harness: str) -> dict[str, Row]:
+    return {name: other for name, other in league.rows.items() if name.startswith(f"{harness}:")}
+
+
+def _both(row: Row, other: Row) -> Iterator[tuple[str, Result, Result]]:
+    """What both have a result of."""
+    for mine, theirs in ((row.behaviours, other.behaviours), (row.library, other.library)):
+        for scenario, result in mine.items():
+            its = theirs.get(scenario)
+            if its is not None and not result.why and not its.why:
+                yield scenario, result, its
+
+
 def faults(league: League, harness: str) -> list[Fault]:
     """The costliest faults of a harness, the worst first, no two of one kind and family.
 
@@ -34,7 +74,7 @@ def faults(league: League, harness: str) -> list[Fault]:
     then the shortest.
     """
     row = league.rows[harness]
-    variants = {name: other for name, other in league.rows.items() if name.startswith(f"{harness}:")}
+    variants = _variants(league, harness)
     found: dict[tuple[str, str, str], Fault] = {}
     wrong = [Fault(harness, name, result, _mended(name, variants)) for name, result in _wrong(row)]
     for fault in sorted(wrong, key=_place):

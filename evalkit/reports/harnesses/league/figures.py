@@ -51,7 +51,10 @@ class Behaviour(msgspec.Struct, frozen=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A harness as it was measured on ``date``. ``library`` is empty where it was not played."""
+    """A harness as it was measured on ``date``. ``library`` is empty where it was not played.
+
+    Of the library's scenarios those that it can play are there; of one that it gets right, only that it does.
+    """
 
     date: str
     evalkit: str
@@ -73,6 +76,15 @@ class League(msgspec.Struct, frozen=True):
     families: dict[str, str] = {}
 
 
+class _File(msgspec.Struct, frozen=True):
+    """``league.json``: in the results, transcripts stand by their place in one list, for many are alike."""
+
+    behaviours: tuple[Behaviour, ...]
+    families: dict[str, str]
+    transcripts: tuple[str, ...]
+    rows: dict[str, Row]
+
+
 class LeagueError(RunError):
     """A league that cannot be gone on with; one line."""
 
@@ -83,16 +95,39 @@ def kept_league(folder: Path) -> League | None:
     if not file.is_file():
         return None
     try:
-        return msgspec.json.decode(file.read_bytes(), type=League)
-    except (OSError, msgspec.DecodeError, UnicodeError) as error:
+        kept = msgspec.json.decode(file.read_bytes(), type=_File)
+        rows = _with_transcripts(kept.rows, lambda place: kept.transcripts[int(place)])
+    except (OSError, msgspec.DecodeError, ValueError, IndexError) as error:
         raise LeagueError(f"{file}: is no league of this version ({error}); choose another --out") from None
+    return League(kept.behaviours, rows, kept.families)
 
 
 def keep_league(league: League, folder: Path) -> None:
     """Write the figures of a league into its folder, which is made where it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
-    encoded = msgspec.json.format(msgspec.json.encode(league), indent=1)
-    (folder / FILE).write_bytes(encoded + b"\n")
+    places: dict[str, int] = {}
+    rows = _with_transcripts(league.rows, lambda text: str(places.setdefault(text, len(places))))
+    head = msgspec.json.encode(_File(league.behaviours, league.families, tuple(places), {}))
+    encode = msgspec.json.encode
+    # A row a line: one that is played again is one line of a change.
+    lines = b",\n".join(encode(name) + b":" + encode(row) for name, row in rows.items())
+    (folder / FILE).write_bytes(head.removesuffix(b"}}") + b"\n" + lines + b"}}\n")
+
+
+def _with_transcripts(rows: dict[str, Row], change: Callable[[str], str]) -> dict[str, Row]:
+    """Rows in which each transcript is what ``change`` makes of it."""
+
+    def changed(result: Result) -> Result:
+        if not result.transcript:
+            return result
+        return msgspec.structs.replace(result, transcript=change(result.transcript))
+
+    return {
+        name: msgspec.structs.replace(
+            row, behaviours={scenario: changed(result) for scenario, result in row.behaviours.items()}
+        )
+        for name, row in rows.items()
+    }
 
 
 def merged(kept: League | None, new: League) -> League:
@@ -124,8 +159,17 @@ def row_of(
         caps,
         folder,
         _results(behaviours, _transcript),
-        {} if library is None else _results(library, lambda *_: ""),
+        {} if library is None else _of_the_library(_results(library, lambda *_: "")),
     )
+
+
+def _of_the_library(results: dict[str, Result]) -> dict[str, Result]:
+    """What a row keeps of the library, so that it stays small."""
+    return {
+        name: Result(correct=True) if result.correct else msgspec.structs.replace(result, native="")
+        for name, result in results.items()
+        if not result.why
+    }
 
 
 def _results(store: Store, told: Callable[[Kept, str], str]) -> dict[str, Result]:

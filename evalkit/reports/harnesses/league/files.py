@@ -18,13 +18,16 @@ _CANNOT = ("#f0f0f0", "")
 def write_league(league: League, folder: Path) -> list[str]:
     """Write ``league.json``, ``README.md``, ``index.html`` and ``heat.svg``; notes on what was left out."""
     keep_league(league, folder)
-    (folder / "README.md").write_text(league_markdown(league), encoding="utf-8")
-    (folder / "index.html").write_text(league_page(league), encoding="utf-8")
+    notes = []
     try:
         draw_heat(league, folder / "heat.svg")
     except ChartsMissing as error:
-        return [str(error)]
-    return []
+        # One that is there is of an earlier league.
+        (folder / "heat.svg").unlink(missing_ok=True)
+        notes.append(str(error))
+    (folder / "README.md").write_text(league_markdown(league, heat=not notes), encoding="utf-8")
+    (folder / "index.html").write_text(league_page(league), encoding="utf-8")
+    return notes
 
 
 def draw_heat(league: League, file: Path) -> None:

@@ -19,8 +19,9 @@ from evalkit.reports.harnesses.league.document import (
     library_rows,
     score_of,
     told,
+    told_mending,
 )
-from evalkit.reports.harnesses.league.faults import faults, frameworks
+from evalkit.reports.harnesses.league.faults import faults, frameworks, mendings
 from evalkit.reports.harnesses.league.figures import REFERENCE, League, Result
 
 
@@ -50,7 +51,12 @@ def league_page(league: League) -> str:
             if families
         ],
         faults=[
-            (name, [(told(fault), fault) for fault in faults(league, name)]) for name in frameworks(league)
+            (
+                name,
+                [(told(fault), fault) for fault in faults(league, name)],
+                [(told_mending(each), each) for each in mendings(league, name)],
+            )
+            for name in frameworks(league)
         ],
         transcripts=msgspec.json.encode(list(transcripts)).decode().replace("<", "\\u003c"),
         dates=sorted({row.date for row in league.rows.values()}),
