@@ -25,6 +25,8 @@ _WORKERS = click.option(
     "--workers", type=click.IntRange(1), help="Processes; without it as many as there are cores."
 )
 
+_ON = click.option("--on", multiple=True, metavar="SUITE", help="What the programs play; without it SUITEs.")
+
 
 def _outs(command: Callable[..., Any]) -> Callable[..., Any]:
     return _OUT(_PNG(_WORKERS(command)))
@@ -55,6 +57,7 @@ def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> No
 @command.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("-H", "--harness", "harnesses", multiple=True, help="Also try these programs.")
+@_ON
 @click.option(
     "--within",
     type=click.IntRange(0),
@@ -66,6 +69,7 @@ def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> No
 def stuck(
     suites: tuple[str, ...],
     harnesses: tuple[str, ...],
+    on: tuple[str, ...],
     within: int,
     out: Path | None,
     png: bool,
@@ -81,9 +85,11 @@ def stuck(
 
     with one_line_errors():
         presets = [preset.strategy for preset in PRESETS.values()]
-        study = stuck_study(load_suites(suites), presets, harnesses, within, _processes(workers))
+        scenarios = load_suites(suites)
+        some = load_suites(on) if on else None
+        study = stuck_study(scenarios, presets, harnesses, some, within, _processes(workers))
     asked = () if within == WITHIN else ("--within", str(within))
-    _give(study, out, png, *suites, *_options("-H", harnesses), *asked)
+    _give(study, out, png, *suites, *_options("-H", harnesses), *_options("--on", on), *asked)
 
 
 @command.command("giving-up")
@@ -105,7 +111,7 @@ def giving_up(suites: tuple[str, ...], out: Path | None, png: bool, workers: int
 @command.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("-H", "--harness", "harnesses", multiple=True, help="Also order these programs.")
-@click.option("--on", multiple=True, metavar="SUITE", help="What the programs play; without it SUITEs.")
+@_ON
 @_outs
 def thresholds(
     suites: tuple[str, ...],

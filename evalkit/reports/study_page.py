@@ -57,9 +57,16 @@ def _page(study: Study, chart: Any) -> str:
 
     folder = files("evalkit.reports") / "page"
     text, css = ((folder / name).read_text(encoding="utf-8") for name in ("study.html.j2", "report.css"))
-    template = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(text)
+    environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["wordy"] = environment.tests["wordy"] = _is_wordy
+    template = environment.from_string(text)
     said = [Markup(_in_html(words)) for words in study.words]
     return template.render(study=study, chart=chart, words=said, css=css)
+
+
+def _is_wordy(cell: str) -> bool:
+    """Whether a cell is read and not compared: words stand to the left, figures to the right."""
+    return cell[:1].isalpha() and cell != "n/a"
 
 
 def _in_html(words: str) -> str:

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
+from evalkit.experiments.studies.looks import looks_study
 from evalkit.reports.charts.draw import _draw
 from evalkit.reports.harnesses.league.figures import Behaviour, League, Result, Row
 from evalkit.reports.harnesses.league.page import league_page
 from evalkit.reports.page import html
 from evalkit.reports.page.html import write_page
+from evalkit.reports.study_page import write_study
 from evalkit.runs.plan import Plan, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store
@@ -612,6 +614,38 @@ class TestTheLeague:
         shown.size(390, 844, mobile=True)
         assert shown.run("document.documentElement.scrollWidth") == 390
         shown.size(1440, 1000)
+
+
+class TestAStudy:
+    """Its page, with the widest tables that there are."""
+
+    @pytest.fixture
+    def shown(self, browser: Browser, tmp_path: Path) -> Iterator[Browser]:
+        write_study(looks_study(10), tmp_path)
+        browser.open((tmp_path / "looks.html").as_uri())
+        yield browser
+        browser.media()
+        browser.size(1440, 1000)
+
+    def test_nothing_is_wider_than_a_phone(self, shown: Browser) -> None:
+        shown.size(390, 844, mobile=True)
+        assert shown.run("document.documentElement.scrollWidth") == 390
+        assert shown.complaints == []
+
+    def test_a_sheet_of_paper_holds_its_tables(self, shown: Browser) -> None:
+        shown.media(media="print")
+        # A4 less margins of a centimetre, at 96 dots an inch.
+        shown.size(718, 1000)
+        widths = shown.run("[...document.querySelectorAll('table')].map(table => table.offsetWidth)")
+        assert len(widths) == 2
+        assert max(widths) <= 718
+
+    def test_words_stand_to_the_left_and_figures_to_the_right(self, shown: Browser) -> None:
+        cells = "[...document.querySelectorAll('tbody tr:first-child td')]"
+        sides = shown.run(f"{cells}.slice(0, 3).map(cell => getComputedStyle(cell).textAlign)")
+        assert sides == ["left", "left", "right"]
+        head = "document.querySelectorAll('thead th')[1]"
+        assert shown.run(f"getComputedStyle({head}).textAlign") == "left"
 
 
 def league(right: Result, wrong: Result) -> League:

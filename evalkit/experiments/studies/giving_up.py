@@ -15,6 +15,8 @@ from evalkit.scoring.episode import Episode
 from evalkit.strategies import conditions as c
 from evalkit.strategies.strategy import Strategy
 
+#: Percent lost beyond which a strategy is in the table alone, and not on the chart.
+MOST_LOST = 35.0
 #: Model turns of the one that gives up only there, and of all others.
 TURNS = 40
 
@@ -115,7 +117,8 @@ def _told(twins: int, rows: list[dict[str, Any]]) -> Study:
         f"masked twins (nobody can finish them) and on their {rows[0]['works']} originals (the ideal "
         "driver finishes them). *Saved* is the share of the turns that the one which gives up only at "
         f"its limit of {TURNS} turns spends on the twins; *lost* the share of the originals that it "
-        "completes and this one does not; *premature stops* are counted on the originals.",
+        "completes and this one does not; *premature stops* are counted on the originals. The chart leaves "
+        f"out what loses more than {MOST_LOST:g} %: who loses so much is no choice.",
         "The marks are what published early stops claim, each of its own base: "
         + "; ".join(
             f"{each.name} ({each.source}) {each.saves[0]:g} to {each.saves[1]:g} % at {each.loses[0]:g} to "

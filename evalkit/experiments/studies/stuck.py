@@ -39,17 +39,26 @@ def stuck_study(
     scenarios: Sequence[Scenario],
     strategies: Sequence[Strategy],
     harnesses: Sequence[str] = (),
+    some: Sequence[Scenario] | None = None,
     within: int = WITHIN,
     workers: int = 1,
 ) -> Study:
-    """The study: on scenarios that are masked already as they are, else on the twins that they have."""
-    masked = [scenario for scenario in scenarios if scenario.world.masked]
-    masked += [twin.scenario for twin in twins_of([s for s in scenarios if not s.world.masked], workers)]
+    """The study: on scenarios that are masked already as they are, else on the twins that they have.
+
+    Harness programs play ``some`` of them, or all.
+    """
+    masked = _masked(scenarios, workers)
     # Programs first: one that cannot be started is told before everything else is played.
-    abroad = [played_by_programs(masked, harnesses)] if harnesses else []
-    found = [played(masked, strategies, workers), *abroad]
-    rows = [row for each in found for row in _rows(each, within)]
-    return _told(len(masked), within, rows)
+    abroad = masked if some is None or not harnesses else _masked(some, workers)
+    programs = _rows(played_by_programs(abroad, harnesses), within) if harnesses else []
+    ours = _rows(played(masked, strategies, workers), within)
+    return _told(len(masked), within, {"strategies": ours, "programs": programs})
+
+
+def _masked(scenarios: Sequence[Scenario], workers: int) -> list[Scenario]:
+    already = [scenario for scenario in scenarios if scenario.world.masked]
+    twins = twins_of([scenario for scenario in scenarios if not scenario.world.masked], workers)
+    return [*already, *(twin.scenario for twin in twins)]
 
 
 def _rows(found: Played, within: int) -> list[dict[str, Any]]:
@@ -88,7 +97,7 @@ def _gives_up(episode: Episode) -> bool:
     return episode.ending in ("escalated", "partial")
 
 
-def _told(twins: int, within: int, rows: list[dict[str, Any]]) -> Study:
+def _told(twins: int, within: int, groups: dict[str, list[dict[str, Any]]]) -> Study:
     words = (
         f"{twins} masked twins: scenarios of which one item, the last that a correct run needs, is "
         "refused whenever it is called for. The ideal driver, which completes the originals, is stuck in "
@@ -99,6 +108,12 @@ def _told(twins: int, within: int, rows: list[dict[str, Any]]) -> Study:
         "limit, an error, no end) are shares of all twins. *Turns after* is the mean from the first "
         "evidence to the end.",
     )
+    tables = tuple(_table(name, rows) for name, rows in groups.items() if rows)
+    figures = {"twins": twins, "within": within, "rows": [row for rows in groups.values() for row in rows]}
+    return Study("stuck", "Masked tools", "evalkit study stuck", words, tables, figures)
+
+
+def _table(name: str, rows: list[dict[str, Any]]) -> Table:
     heads = (
         "contender", "twins", "told", "timely", "gives up", "false continue", "false done", "other",
         "turns after",
@@ -117,9 +132,7 @@ def _told(twins: int, within: int, rows: list[dict[str, Any]]) -> Study:
         )
         for row in rows
     )
-    table = Table("Who gives up, and how soon", heads, lines)
-    figures = {"twins": twins, "within": within, "rows": rows}
-    return Study("stuck", "Masked tools", "evalkit study stuck", words, (table,), figures)
+    return Table(f"Who gives up, and how soon: {name}", heads, lines)
 
 
 def _share(value: float | None) -> str:

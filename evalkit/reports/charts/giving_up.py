@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evalkit.experiments.studies.giving_up import MOST_LOST
 from evalkit.reports.charts.cost import pareto
 from evalkit.reports.charts.style import BLUE, GREEN, GREY, INK, ORANGE, PINK, RED, TITLE, WIDE, one
 
@@ -18,8 +19,6 @@ _LOOKS: dict[str, tuple[str, str, tuple[float, float] | None]] = {
     "budget": (PINK, "v", (9, -4)),
     "together": (ORANGE, "D", None),
 }
-#: Percent lost beyond which a strategy is in the table alone: who loses so much is no choice.
-_MOST = 35.0
 _HATCHES = ("//", "..", "")
 #: Inches that the chart is high, and below a narrow one for its legend.
 _HEIGHT, _LEGEND = 6.2, 1.9
@@ -32,7 +31,7 @@ def giving_up_chart(figures: dict[str, Any], title: str, width: float = WIDE) ->
 
     narrow = width != WIDE
     figure, axes = one(width, _HEIGHT + _LEGEND * narrow)
-    rows = [row for row in figures["rows"] if row["family"] != "none" and 100 * row["lost"] <= _MOST]
+    rows = [row for row in figures["rows"] if row["family"] != "none" and 100 * row["lost"] <= MOST_LOST]
     for each, hatch in zip(figures["published"], _HATCHES, strict=False):
         (left, right), (low, high) = each["saves"], each["loses"]
         box = Rectangle(
@@ -68,7 +67,7 @@ def giving_up_chart(figures: dict[str, Any], title: str, width: float = WIDE) ->
     else:
         axes.legend(handles=marks, loc="upper left", fontsize=9)
     axes.set_xlim(0, 100)
-    axes.set_ylim(-3, _MOST)
+    axes.set_ylim(-3, MOST_LOST)
     axes.grid(axis="both")
     axes.set_axisbelow(True)
     axes.set_xlabel("turns saved on stuck work, %")

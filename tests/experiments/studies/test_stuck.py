@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.experiments.studies.giving_up import PUBLISHED, families, giving_up_study
-from evalkit.experiments.studies.stuck import measured, stuck_study
+from evalkit.experiments.studies.giving_up import PUBLISHED, _measured, families, giving_up_study
+from evalkit.experiments.studies.stuck import measured, stuck_study, twins_of
+from evalkit.loop.state import NOTIONS
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.episode import Episode
 from evalkit.strategies.presets import PRESETS
@@ -65,6 +67,29 @@ def test_the_study_takes_twins_or_makes_them(tmp_path: Path) -> None:
     assert rows["silence"]["false_done"] > 0.9
     assert rows["gate"]["false_done"] == 0
     assert rows["gate"]["gives_up"] > 0.9
+    # Who gives up in time stands first.
+    assert [row["contender"] for row in made.figures["rows"]] == ["gate", "silence"]
+    assert rows["gate"]["timely"] > rows["silence"]["timely"] == 0
+
+
+def test_what_the_reference_loop_cannot_play_has_no_twin_here() -> None:
+    scenarios = load_suites(("resume_effects",))
+    assert any("crash" in scenario.events for scenario in scenarios)
+    events = [set(twin.scenario.events) for twin in twins_of(scenarios, 1)]
+    assert events
+    assert all(each <= NOTIONS for each in events)
+
+
+def test_programs_stand_apart_and_may_play_some_of_it() -> None:
+    suite = load_suites(("partial_completion",))
+    one = [scenario for scenario in suite if scenario.name == "migration-reports-at-four-of-six"]
+    study = stuck_study(suite, [PRESETS["silence"].strategy], ("gated-loop",), one)
+    rows = {row["contender"]: row for row in study.figures["rows"]}
+    assert rows["silence"]["twins"] == study.figures["twins"] > rows["gated-loop"]["twins"] == 1
+    assert rows["gated-loop"]["gives_up"] == 1
+    assert [[row[0] for row in table.rows] for table in study.tables] == [["silence"], ["gated-loop"]]
+    both = stuck_study(one, [PRESETS["silence"].strategy], ("gated-loop",))
+    assert [row["twins"] for row in both.figures["rows"]] == [1, 1]
 
 
 def test_families_differ_in_why_they_give_up_alone() -> None:
@@ -75,6 +100,50 @@ def test_families_differ_in_why_they_give_up_alone() -> None:
         same = strategy.but(name=patient.name, nudges=None, give_up_when=None)
         assert same.done_when == patient.done_when
         assert same.max_turns == patient.max_turns
+
+
+@pytest.mark.parametrize(
+    ("family", "says"), [("no progress", "turns"), ("same failure", "times"), ("budget", "each")]
+)
+def test_a_strategy_gives_up_at_what_its_name_says(family: str, says: str) -> None:
+    for strategy in families()[family]:
+        (number,) = re.findall(r"\d+", strategy.name)
+        assert f"{says}={number})" in str(strategy.give_up_when)
+
+
+def test_what_is_saved_and_lost_is_counted_on_twins_and_originals() -> None:
+    patient, other = families()["none"][0].name, "impatient"
+    fine, fooled, limit = (ended(ending, None, 10) for ending in ("done", "done", "limit"))
+    fooled = msgspec.structs.replace(fooled, truth="reachable")
+    early = msgspec.structs.replace(ended("escalated", None, 2), truth="reachable", premature_stop=True)
+    stuck = {place: {patient: ended("limit", 3, 40), other: ended("escalated", 3, 5)} for place in (0, 1)}
+    works = {
+        0: {patient: fine, other: fine},
+        1: {patient: fine, other: early},
+        # Neither completes these, whatever they call it.
+        2: {patient: fooled, other: early},
+        3: {patient: limit, other: fooled},
+    }
+    assert _measured(other, stuck, works) == {
+        "strategy": other,
+        "saved": 1 - 10 / 80,
+        "saved_of_all": 1 - (10 + 24) / (80 + 40),
+        "lost": 1 / 2,
+        "premature": 2,
+        "works": 4,
+        "turns": 5,
+    }
+
+
+def test_what_has_no_twin_or_no_full_checks_is_not_in_the_study() -> None:
+    suites = ("infinite_nudging", "partial_completion")
+    scenarios = load_suites(suites)
+    study = giving_up_study(scenarios)
+    full = [scenario for scenario in scenarios if scenario.task.checks == "full"]
+    twins = twins_of(full, 1)
+    assert len(twins) < len(full) < len(scenarios)
+    assert study.figures["twins"] == len(twins)
+    assert {row["works"] for row in study.figures["rows"]} == {len(twins)}
 
 
 def test_the_frontier() -> None:

@@ -91,6 +91,20 @@ def test_questions_of_the_user_keep_their_longest_stretches() -> None:
     assert episode.stretches.fruitless_nudges >= 1
 
 
+def test_who_never_ended_is_correct_by_no_thresholds() -> None:
+    episode = play(scenario([{"work": "rest"}, {"say": "Done.", "claim": "done"}]), "silence")
+    assert correct_at(episode, settings()[0].limits)
+    assert not correct_at(msgspec.structs.replace(episode, ending="never"), settings()[0].limits)
+
+
+def test_programs_are_in_an_order_of_their_own_on_what_they_play() -> None:
+    suite = load_suites(("infinite_nudging",))
+    study = thresholds_study(suite, STRATEGIES[:1], ("gated-loop",), suite[:1])
+    table = study.tables[-1]
+    assert (table.title, len(table.rows)) == ("The harnesses", 1)
+    assert table.rows[0][1:3] in {("gated-loop", "0 of 1"), ("gated-loop", "1 of 1")}
+
+
 def test_places_share_ties() -> None:
     assert places({"a": (-0.5, 0, 0), "b": (-0.9, 0, 0), "c": (-0.5, 0, 0)}) == {"a": 2, "b": 1, "c": 2}
 
