@@ -1,8 +1,16 @@
-"""CrewAI: a crew of one agent with one task, kicked off. A variant has a guardrail at the task."""
+"""CrewAI: a crew of one agent with one task, kicked off. Variants: a guardrail at the task, OpenAI."""
 
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
 from evalkit_harness import serve
+
+APIS = {"chat": "completions", "responses": "responses"}
+
+
+def llm(job):
+    if job.variant in APIS:
+        return LLM(model=f"openai/{job.model}", base_url=job.openai_url, api=APIS[job.variant])
+    return LLM(model=f"anthropic/{job.model}")
 
 
 def run(job):
@@ -10,7 +18,7 @@ def run(job):
         role="Worker",
         goal="Do the task that you are given",
         backstory="You work with the tools that you have.",
-        llm=LLM(model=f"anthropic/{job.model}"),
+        llm=llm(job),
         tools=[tool(function.__name__)(function) for function in job.functions()],
     )
 

@@ -1,12 +1,15 @@
-"""Haystack: an Agent component on an Anthropic chat generator, run once. A variant has a hook on its exit."""
+"""Haystack: an Agent component on an Anthropic chat generator, run once. Variants: a hook on its exit, OpenAI."""
 
 from evalkit_harness import serve
 from haystack.components.agents import Agent
 from haystack.components.agents.state import State
+from haystack.components.generators.chat import OpenAIChatGenerator, OpenAIResponsesChatGenerator
 from haystack.dataclasses import ChatMessage
 from haystack.hooks import hook
 from haystack.tools import Tool
 from haystack_integrations.components.generators.anthropic import AnthropicChatGenerator
+
+GENERATORS = {"chat": OpenAIChatGenerator, "responses": OpenAIResponsesChatGenerator}
 
 
 def run(job):
@@ -27,7 +30,7 @@ def run(job):
             state.set("continue_run", True)
 
     agent = Agent(
-        chat_generator=AnthropicChatGenerator(model=job.model),
+        chat_generator=GENERATORS.get(job.variant, AnthropicChatGenerator)(model=job.model),
         tools=tools,
         hooks={"on_exit": [nothing_open]} if job.variant == "on_exit" else None,
     )
