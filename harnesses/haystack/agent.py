@@ -1,4 +1,4 @@
-"""Haystack: an Agent component on an Anthropic chat generator, run once. Variants: a hook on its exit, OpenAI."""
+"""Haystack: an Agent component on an Anthropic chat generator, run once. Variants: a hook, OpenAI."""
 
 from evalkit_harness import serve
 from haystack.components.agents import Agent

@@ -282,3 +282,14 @@ def test_a_league_of_one_that_needs_no_package(
     assert again is not None
     assert set(again.rows) == {REFERENCE, "other"}
     assert again.rows[REFERENCE].behaviours == mine
+
+    def meanwhile(*_: object) -> Store:
+        rows = {**again.rows, "later": row(plain=RIGHT)}
+        keep_league(msgspec.structs.replace(again, rows=rows), folder)
+        return Store.open(runs, write=False)
+
+    monkeypatch.setattr("evalkit.cli.harness_league.kept_run", meanwhile)
+    make_league((REFERENCE,), False, 2, folder)
+    both = kept_league(folder)
+    assert both is not None
+    assert set(both.rows) == {REFERENCE, "other", "later"}
