@@ -12,8 +12,8 @@ import pytest
 
 from evalkit.core.requests import Request
 from evalkit.core.tasks import Offered, Tool
-from evalkit.harnesses.find import find_harness
 from evalkit.harnesses.episode_record import Exchange
+from evalkit.harnesses.find import find_harness
 from evalkit.scenarios.loader import load_text
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.foreign_episode import (
