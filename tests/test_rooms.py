@@ -8,18 +8,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
+from evalkit import judge
 from evalkit.cli import main
 from evalkit.containment.folders import held
+from evalkit.core.decisions import End
 from evalkit.core.requests import Request
 from evalkit.core.turns import Text, make_turn
-from evalkit.drivers.in_process import LoopMind, drive
+from evalkit.drivers.in_process import LoopMind, StageInstruments, drive
 from evalkit.experiments.claims.about_stopping import reports_end_the_run
 from evalkit.experiments.claims.bench import Bench
 from evalkit.experiments.coverage.cells import label_cells
+from evalkit.experiments.studies.looks import expected
 from evalkit.fit.bounds import sentence
 from evalkit.fit.recorded_runs import Seen
+from evalkit.loop.state import bound, start
+from evalkit.loop.transitions import on_turn
+from evalkit.media.medium import Medium, MediumError, check_medium, unplayable
+from evalkit.models.spending import Usage, price_of
 from evalkit.reports.markdown import report_markdown
 from evalkit.runs.plan import make_plan
 from evalkit.runs.run import run_plan
@@ -30,6 +38,7 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
+from evalkit.scoring.worker_episode import run_worker_episode
 from evalkit.search.proofs.prove import prove
 from evalkit.secrets.cleaning import clean_text
 from evalkit.stats.summary import summarize
@@ -99,21 +108,42 @@ def test_strategies_are_a_condition_and_a_policy_for_each_stop_reason() -> None:
     assert isinstance(gate.done_when, Condition)
 
 
+def test_loop_is_a_strategy_as_functions_over_a_small_state() -> None:
+    strategy = PRESETS["silence"].strategy
+    stage = Arena(letters(), strategy.offers).stage(0)
+    before, said = start(strategy, stage.task), make_turn((Text("Two are sent."),), "end_turn")
+    _, action, verdict = on_turn(bound(strategy, stage.task), before, said, StageInstruments(stage))
+    assert isinstance(action, End)
+    assert verdict is not None
+    assert verdict.met
+
+
 def test_wire_says_a_turn_in_each_providers_shape_and_reads_it_back() -> None:
     turn = make_turn((Text("Two of three are sent."),), "end_turn")
     for spoken in CODECS.values():
         assert spoken.decode(spoken.body(Outgoing(turn, "msg_1"))).turn.text == turn.text
 
 
-def test_models_are_where_turns_come_from_here_a_script() -> None:
+def test_stage_is_where_script_world_and_observer_meet() -> None:
     stage = Arena(letters(), PRESETS["silence"].strategy.offers).stage(0)
     assert stage.ask(Request()).calls[0].tool == "list_items"
 
 
-def test_harnesses_drive_a_model_until_the_strategy_ends_it() -> None:
+def test_models_that_are_not_scripted_have_a_price() -> None:
+    price = price_of("claude-sonnet-4-5")
+    assert price is not None
+    assert price.of(Usage(input=1_000_000)) == 3.0
+
+
+def test_drivers_carry_out_what_the_loop_decides_until_it_ends() -> None:
     stage = Arena(letters(), PRESETS["silence"].strategy.offers).stage(0)
     ending = drive(LoopMind(PRESETS["silence"].strategy, stage.task, stage), stage)
     assert (ending.kind, stage.turns) == ("done", 4)
+
+
+def test_worker_does_the_same_from_a_queue_and_a_record() -> None:
+    silence = PRESETS["silence"].strategy
+    assert run_worker_episode(Arena(letters(), silence.offers), silence, 0).outcome == "done/reachable"
 
 
 def test_scoring_asks_the_world_what_was_true() -> None:
@@ -121,6 +151,13 @@ def test_scoring_asks_the_world_what_was_true() -> None:
     early = run_episode(Arena(letters(), silence.offers), silence, 0)
     assert (early.outcome, early.premature_stop, early.false_done) == ("done/reachable", True, True)
     assert run_episode(Arena(letters(), acceptance.offers), acceptance, 0).outcome == "done/complete"
+
+
+def test_media_are_what_a_model_is_met_over() -> None:
+    assert unplayable(Medium(), letters(), ()) == ""
+    assert Medium(model="anthropic:claude-sonnet-4-5").live
+    with pytest.raises(MediumError, match="scripted runs know their truth"):
+        check_medium(Medium(probe=1))
 
 
 def played(folder: Path) -> Store:
@@ -149,6 +186,19 @@ def test_coverage_says_which_stop_reasons_a_library_plays() -> None:
 def test_claims_are_checked_by_experiments_that_can_come_out_false() -> None:
     bench = Bench([letters()], load_suites(("populations",)), seeds=40)
     assert reports_end_the_run(bench).shown
+
+
+def test_studies_ask_one_question_in_settings_made_for_it() -> None:
+    (first, *_, tenth) = expected("independent", 0.1, 0.05, 10)
+    assert (round(first, 4), round(tenth, 4)) == (0.1, 0.6513)
+
+
+def test_transcripts_are_runs_of_other_tools_read_as_one_kind_of_thing(tmp_path: Path) -> None:
+    said = {"role": "assistant", "content": "All three are sent."}
+    run = {"messages": [{"role": "user", "content": "Send every letter."}, said], "complete": False}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(run))
+    judged = judge(tmp_path / "runs.jsonl", "silence", out=tmp_path / "judged")
+    assert [row["strategy"] for row in judged["rows"]] == ["silence"]
 
 
 def test_search_proves_what_no_script_can_do() -> None:
