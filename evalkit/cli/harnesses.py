@@ -164,6 +164,7 @@ def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
     """
     from evalkit.cli.harness_card import card_of
     from evalkit.reports.harnesses.card import card_text, cards_json, write_cards
+    from evalkit.reports.layout import console_of
 
     if as_json and out is not None:
         raise UsageProblem("--json prints, --out writes: take one of them")
@@ -175,7 +176,7 @@ def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
             # One at a time: each takes minutes, and an interrupt is to cost no more than the one.
             write_cards(cards[-1:], out)
         elif not as_json:
-            click.echo(card_text(cards[-1]), nl=False)
+            click.echo(card_text(cards[-1], console_of().width), nl=False)
     if as_json:
         click.echo(cards_json(cards), nl=False)
     if out is not None:

@@ -113,7 +113,9 @@ class Store:
         except (OSError, sqlite3.Error) as error:
             if hold is not None:
                 os.close(hold)
-            raise RunError(f"{folder}: cannot be written: {error}") from None
+            # The system's words alone: its own line has the number of the error, and the folder once more.
+            why = error.strerror if isinstance(error, OSError) else error
+            raise RunError(f"{folder}: cannot be written: {why}") from None
         return cls(folder, base, recipe, hold)
 
     @classmethod

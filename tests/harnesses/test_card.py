@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -231,6 +232,14 @@ def test_text_and_table(tmp_path: Path) -> None:
     text = card_text(first)
     assert "mine: a loop\nAnthropic Messages, whole answers · lib==1" in text
     assert "not seen: the API has no label 'x'" in text
+    wordy = msgspec.structs.replace(
+        first,
+        summary="a loop of many words " * 6,
+        lines=(*first.lines, msgspec.structs.replace(first.lines[-1], says="word " * 30)),
+    )
+    narrow = card_text(wordy, 80)
+    assert max(map(len, narrow.splitlines())) <= 80 < max(map(len, card_text(wordy).splitlines()))
+    assert narrow.split() == card_text(wordy).split()
     table = cards_markdown([first, second])
     assert "| [mine](mine.txt) | · |" in table
     assert "| [mine:other](mine-other.txt) | 9 |" in table

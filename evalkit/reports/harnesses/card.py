@@ -13,7 +13,9 @@ import msgspec
 from evalkit.core.escaping import for_markdown, for_terminal
 from evalkit.scoring.harness_card import SILENT, Card, Line
 
-_WIDTH = 110
+WIDTH = 110
+#: Narrower than this a card is not: what a line is about takes half of it.
+_NARROWEST = 76
 COMMAND = "evalkit harnesses card"
 #: The columns of the table: section and line of a card, and what the column is called.
 _COLUMNS = (
@@ -32,31 +34,35 @@ _COLUMNS = (
 )
 
 
-def card_text(card: Card) -> str:
-    """A card for a terminal, section by section."""
+def card_text(card: Card, columns: int = WIDTH) -> str:
+    """A card for a terminal of so many columns, or for a file, section by section."""
+    columns = min(max(columns, _NARROWEST), WIDTH)
     unseen = sum(bool(sight.why) for sight in card.sights.values())
     pins = f" · {', '.join(card.pins)}" if card.pins else ""
     streams = "streamed" if card.streamed else "whole answers"
-    lines = [
+    head = (
         f"{card.harness}: {card.summary}",
         f"{card.dialect}, {streams}{pins}",
         f"seen in {len(card.sights) - unseen} scenes with evalkit {card.evalkit}, scripted model; "
         f"{unseen} cannot be played with it",
-    ]
+    )
+    lines = [*head]
+    if columns < WIDTH:
+        lines = [part for line in head for part in textwrap.wrap(line, columns, break_on_hyphens=False)]
     for section, found in groupby(card.lines, key=lambda line: line.section):
         lines += ["", section]
         shown = list(found)
         width = max(len(line.about) for line in shown) + 2
         for line in shown:
-            lines += _wrapped(line, width)
+            lines += _wrapped(line, width, columns)
     return "\n".join(for_terminal(line) for line in lines) + "\n"
 
 
-def _wrapped(line: Line, width: int) -> list[str]:
+def _wrapped(line: Line, width: int, columns: int) -> list[str]:
     head = f"  {line.about:<{width}}"
     width = len(head)
     return textwrap.wrap(
-        _said(line), _WIDTH, initial_indent=head, subsequent_indent=" " * width, break_on_hyphens=False
+        _said(line), columns, initial_indent=head, subsequent_indent=" " * width, break_on_hyphens=False
     )
 
 
