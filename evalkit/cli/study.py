@@ -11,6 +11,7 @@ import msgspec
 
 from evalkit.cli.errors import one_line_errors
 from evalkit.cli.groups import Group
+from evalkit.extras import need
 
 if TYPE_CHECKING:
     from evalkit.experiments.studies.study import Study
@@ -83,6 +84,7 @@ def stuck(
     from evalkit.scenarios.suites import load_suites
     from evalkit.strategies.presets import PRESETS
 
+    _need_server(harnesses)
     with one_line_errors():
         presets = [preset.strategy for preset in PRESETS.values()]
         scenarios = load_suites(suites)
@@ -129,12 +131,19 @@ def thresholds(
     from evalkit.scenarios.suites import load_suites
     from evalkit.strategies.presets import PRESETS
 
+    _need_server(harnesses)
     with one_line_errors():
         scenarios = load_suites(suites)
         some = load_suites(on) if on else None
         presets = [preset.strategy for preset in PRESETS.values()]
         study = thresholds_study(scenarios, presets, harnesses, some, _processes(workers))
     _give(study, out, png, *suites, *_options("-H", harnesses), *_options("--on", on))
+
+
+def _need_server(harnesses: tuple[str, ...]) -> None:
+    """Programs come last, behind minutes of strategies: what they need is looked for first."""
+    if harnesses:
+        need("a study of programs", "h11")
 
 
 def _options(name: str, values: tuple[str, ...]) -> list[str]:
