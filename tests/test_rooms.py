@@ -198,7 +198,7 @@ def test_transcripts_are_runs_of_other_tools_read_as_one_kind_of_thing(tmp_path:
     run = {"messages": [{"role": "user", "content": "Send every letter."}, said], "complete": False}
     (tmp_path / "runs.jsonl").write_text(json.dumps(run))
     judged = judge(tmp_path / "runs.jsonl", "silence", out=tmp_path / "judged")
-    assert [row["strategy"] for row in judged["rows"]] == ["silence"]
+    assert [row["strategy"] for row in judged["rows"]] == ["recorded", "silence"]
 
 
 def test_search_proves_what_no_script_can_do() -> None:
