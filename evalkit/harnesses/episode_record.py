@@ -146,8 +146,8 @@ class Observed(Stage):
                 told: dict[str, Any] = {"text": result.text, "error": result.error}
                 turn = self.previous.turn
                 if turn is None or call not in turn.calls:
-                    # The model did not ask for it now, so it answers none of its calls.
-                    told["orphan"] = f"{call.tool} {call.arguments}"
+                    # The model did not ask for it, so it answers none of its calls.
+                    told["orphan"] = True
                 self.exchanges[-1].results.append(told)
             return result
 

@@ -216,13 +216,13 @@ def test_what_was_tried_is_not_tried_again(
     places = [each for each in PLACES if each.name == "gate"]
     told: list[str] = []
     run(places, 2, 22, 0, told.append, tmp_path / "log")
-    assert sum(" s  evalkit.reports.gate" in line for line in told) >= 2
+    assert sum(" s  " in line for line in told) >= 2
     table = told[-3:]
     with (tmp_path / "log").open("a") as file:
         file.write('{"mutant": "half a li')
     told.clear()
     run(places, 2, 22, 0, told.append, tmp_path / "log")
-    assert not any(" s  evalkit.reports.gate" in line for line in told)
+    assert not any(" s  " in line for line in told)
     assert told[-3:] == table
 
 

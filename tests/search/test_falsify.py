@@ -182,35 +182,36 @@ def test_a_crash_on_the_way_is_an_early_stop() -> None:
 
 
 DO = Tool("do_item", "Does it.", ("item",), item="item", does=True)
-READ = Tool("read_item", "Reads it.", ("item",), read_only=True, item="item")
 
 
-ALPHA = 'do_item {"item": "alpha"}'
+TOLD = {"text": "alpha: done", "error": False}
 
 
 @pytest.mark.parametrize(
-    ("results", "most"),
+    ("results", "acted", "most"),
     [
-        ([{"text": "alpha: done", "error": False}], 2),
-        ([{"text": "alpha: done", "error": False, "orphan": 'do_item {"item":"alpha"}'}], 2),
-        ([{"text": "alpha: open", "error": False, "orphan": 'read_item {"item": "alpha"}'}], 4),
-        ([{"text": "beta: done", "error": False, "orphan": 'do_item {"item": "beta"}'}], 4),
-        ([{"text": "alpha: no", "error": True, "orphan": ALPHA}], 4),
-        ([], 4),
+        ([TOLD], [("do_item alpha", 3)], 2),
+        ([TOLD], [], 2),
+        ([{**TOLD, "error": True}], [("do_item alpha", 3)], 4),
+        ([{**TOLD, "orphan": True}], [("do_item alpha", 3)], 2),
+        ([{**TOLD, "orphan": True}], [("do_item alpha", 1), ("do_item alpha", 4)], 2),
+        ([{**TOLD, "orphan": True}], [("do_item alpha", 1)], 4),
+        ([{**TOLD, "orphan": True}], [("do_item beta", 3)], 4),
     ],
-    ids=["answered", "killed and asked for anew", "read", "another", "refused", "never run"],
+    ids=["done", "told", "refused", "killed", "killed, and late", "killed before", "another"],
 )
-def test_a_call_that_was_killed_and_asked_for_anew_is_an_effect(
-    results: list[dict[str, Any]], most: int
+def test_who_was_killed_while_a_call_ran_has_had_its_effect(
+    results: list[dict[str, Any]], acted: list[tuple[str, int]], most: int
 ) -> None:
     def said(number: int) -> Exchange:
         return Exchange(
             number, "end_turn", None, "none", [{"kind": "text", "text": "On it."}], action="nudged"
         )
 
-    acts = Exchange(3, "tool_use", None, "none", [{"kind": "call", "text": ALPHA}], results, "went on")
+    call = {"kind": "call", "text": 'do_item {"item": "alpha"}'}
+    acts = Exchange(3, "tool_use", None, "none", [call], results, "went on")
     exchanges = [said(1), said(2), acts, said(4), said(5)]
-    assert most_nudges(exchanges, (1, 2, 4, 5), {"do_item": DO, "read_item": READ}) == most
+    assert most_nudges(exchanges, (1, 2, 4, 5), {"do_item": DO}, acted=acted) == most
 
 
 # Budgets, memory, honesty

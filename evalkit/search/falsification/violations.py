@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
@@ -11,9 +10,11 @@ from evalkit.core import thresholds
 from evalkit.core.channels import OWN_TOOLS
 from evalkit.core.tasks import Tool
 from evalkit.core.trace import Trace
+from evalkit.core.turns import parse_arguments
 from evalkit.harnesses.episode_record import Exchange, Kept
 from evalkit.scoring.episode import Episode
 from evalkit.search.properties import Property
+from evalkit.worlds.base import action_of
 
 #: Stop reasons that are answered by asking again, by the kind of their turn.
 _REPEATABLE = {
@@ -66,7 +67,7 @@ def broken_by(
         "no_false_done": episode.false_done,
         "no_early_stop": early and not blocked,
         "always_ends": episode.ending == "never",
-        "capped_nudges": most_nudges(kept.exchanges, decisions, tools, written) > caps.nudges,
+        "capped_nudges": most_nudges(kept.exchanges, decisions, tools, written, trace.acted) > caps.nudges,
         "capped_repeats": most_repeats(kept.exchanges) > caps.repeats,
         "no_cut_off_call": episode.ran_cut_off_call,
         "no_duplicate_effects": episode.duplicate_effects > 0,
@@ -84,17 +85,19 @@ def most_nudges(
     decisions: Iterable[int],
     tools: Mapping[str, Tool],
     written: Collection[int] = (),
+    acted: Iterable[tuple[str, int]] = (),
 ) -> int:
     """The most nudges since the last new effect or word of the user, who wrote after these turns.
 
-    New is an action that had not succeeded before.
+    New is an action that had not succeeded before. ``acted`` are the world's effects, each with its turn: who
+    was killed while a call ran has read afterwards what came of it.
     """
-    at, acted = set(decisions), set[str]()
+    at, known, had = set(decisions), set[str](), tuple(acted)
     count = most = 0
     for step in exchanges:
-        fresh = _succeeded(step, tools) - acted
+        fresh = _succeeded(step, tools, had) - known
         if fresh:
-            acted |= fresh
+            known |= fresh
             count = 0
         if step.number in written:
             # What follows are the user's own words.
@@ -120,22 +123,21 @@ def most_repeats(exchanges: Sequence[Exchange]) -> int:
     return most
 
 
-def _succeeded(step: Exchange, tools: Mapping[str, Tool]) -> set[str]:
+def _succeeded(step: Exchange, tools: Mapping[str, Tool], had: Iterable[tuple[str, int]]) -> set[str]:
     """The actions on the world that were told to have succeeded in a turn, reading left out.
 
-    A program that is killed while a call runs asks for it anew once it is back: that answers no call of the
-    turn any more, and is as good.
+    Where a call has no answer, since the program was killed, those that had their effect then or later.
     """
     calls = [block["text"] for block in step.blocks if block["kind"] == "call"]
     calls = [call for call in calls if call.partition(" ")[0] not in OWN_TOOLS]
     results = [result for result in step.results if not result.get("orphan")]
-    told = list(zip(calls, results, strict=True)) if len(calls) == len(results) else []
-    told += [(result["orphan"], result) for result in step.results if result.get("orphan")]
-    asked = {_action(call) for call in calls}
+    if len(calls) != len(results):
+        effects = {action for action, turn in had if turn >= step.number}
+        return effects & {_action(call, tools) for call in calls}
     return {
-        _action(call)
-        for call, result in told
-        if not result["error"] and _acts(tools.get(call.partition(" ")[0])) and _action(call) in asked
+        _action(call, tools)
+        for call, result in zip(calls, results, strict=True)
+        if not result["error"] and _acts(tools.get(call.partition(" ")[0]))
     }
 
 
@@ -143,10 +145,7 @@ def _acts(tool: Tool | None) -> bool:
     return tool is not None and not tool.read_only
 
 
-def _action(call: str) -> str:
-    """A call's tool and arguments, however they were written."""
-    name, _, arguments = call.partition(" ")
-    try:
-        return f"{name} {json.dumps(json.loads(arguments), sort_keys=True)}"
-    except ValueError:
-        return call
+def _action(call: str, tools: Mapping[str, Tool]) -> str:
+    """A call's action as the world names it; the call itself where it has none."""
+    name, _, text = call.partition(" ")
+    return action_of(tools.get(name), parse_arguments(text)) or call
