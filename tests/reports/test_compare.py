@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
@@ -16,7 +17,7 @@ from evalkit.runs.plan import Contender, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
 from evalkit.scenarios.suites import load_suites
-from evalkit.stats.run_comparison import versus
+from evalkit.stats.run_comparison import together, versus
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
 
 
@@ -38,6 +39,19 @@ def test_only_what_both_have_is_compared_and_the_rest_is_named(tmp_path: Path) -
         "changed between them",
     ):
         assert said in lines
+
+
+def test_of_several_shown_together_each_pays_for_all(tmp_path: Path) -> None:
+    a = grid(tmp_path / "a", [[1]] * 30, strategies=["s"])
+    others = [grid(tmp_path / str(n), [[1]] * 22 + [[0]] * 8, strategies=["s"]) for n in range(2)]
+    apart = [versus(a, other) for other in others]
+    both = together(apart)
+    assert [one.b for one in both] == [one.b for one in apart]
+    (alone,), (among,) = (apart[0].matches, both[0].matches)
+    first, second = alone.differences[0], among.differences[0]
+    assert first.result == second.result
+    assert first.p_holm is not None
+    assert second.p_holm == pytest.approx(min(1.0, 2 * first.p_holm))
 
 
 def test_differences_with_ranges(tmp_path: Path) -> None:

@@ -333,6 +333,14 @@ class TestNotGateable:
         assert messages(found, "not gateable") == [": is not in the run, which has: t"]
         assert judge(run, baseline(tmp_path / "x", [[1]]), Rules(strategies=("t",))).code == 3
 
+    def test_what_keeps_it_from_being_judged_is_told_first(self, tmp_path: Path) -> None:
+        before = baseline_of(grid(tmp_path / "before", [[1, 1]], strategies=["s", "t"]))
+        found = judge(grid(tmp_path / "now", [[0]], strategies=["s"]), before, Rules())
+        levels = [reason.level for reason in found.reasons]
+        assert levels[0] == "not gateable"
+        assert "regression" in levels[1:]
+        assert levels == sorted(levels, key=["not gateable", "regression", "note"].index)
+
     def test_too_few_scenarios(self, tmp_path: Path) -> None:
         found = gate(tmp_path, [[1], [1]], [[1], [1]], Rules(min_scenarios=3))
         assert found.code == 3

@@ -31,6 +31,13 @@ class TestWilson:
     def test_empty(self) -> None:
         assert wilson(0, 0) is None
 
+    @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+    def test_never_leaves_what_a_share_can_be(self, confidence: float) -> None:
+        for base in range(1, 60):
+            for count in (0, base):
+                low, high = wilson(count, base, confidence) or (-1.0, -1.0)
+                assert 0 <= low < high <= 1
+
 
 class TestExact:
     def test_newcombe(self) -> None:

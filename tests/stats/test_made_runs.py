@@ -179,6 +179,10 @@ class TestPilot:
         store = self.store(tmp_path, baseline="c")
         assert pilot_pair(store, ("a",)).source == "pilot: a less c"
 
+    def test_against_the_first_where_the_baseline_was_not_played(self, tmp_path: Path) -> None:
+        store = self.store(tmp_path, baseline="z")
+        assert pilot_pair(store, ("b",)).source == "pilot: b less a"
+
     def test_what_is_no_pair(self, tmp_path: Path) -> None:
         store = self.store(tmp_path / "three")
         with pytest.raises(KeyError, match="'z' is not in the pilot, which has: a, b, c"):

@@ -43,3 +43,12 @@ def test_without_seeds_there_is_none() -> None:
     assert pass_table([]) == []
     assert mean_pass_k([(2, 1, 1)], 3) is None
     assert [line["k"] for line in pass_table([(4, 2, 1)])] == [1, 2, 3]
+
+
+def test_what_was_tried_once_is_left_out_whatever_k_and_what_was_tried_twice_is_not() -> None:
+    assert mean_pass_k([(1, 1, 5), (4, 2, 1)], 1) == (0.5, 1)
+    assert mean_pass_k([(1, 1, 5), (2, 1, 3)], 1) == (0.5, 3)
+    assert pass_table([(1, 1, 5), (2, 1, 3)]) == [
+        {"k": 1, "rate": 0.5, "scenarios": 3},
+        {"k": 2, "rate": 0.0, "scenarios": 3},
+    ]

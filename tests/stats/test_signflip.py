@@ -148,6 +148,12 @@ class TestRange:
     def test_none_without_variance(self, values: list[int]) -> None:
         assert range_of(fractions(values), None) is None
 
+    def test_ends_at_zero_only_where_the_exact_test_says_so(self) -> None:
+        better = fractions([1] * 20 + [0] * 20)
+        low, high = range_of(better, 0.001) or (0.0, 0.0)
+        assert 0 < low < high
+        assert range_of(better, 0.2) == (0.0, high)
+
 
 class TestHolm:
     @settings(max_examples=20)

@@ -14,7 +14,7 @@ from evalkit.runs.plan import Entry, make_plan
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import Store, void_row
 from evalkit.scenarios.suites import load_suites
-from evalkit.scoring.episode_fields import RATES
+from evalkit.scoring.episode_fields import FLAGS, RATES
 from evalkit.stats.causes import told_once
 from evalkit.stats.summary import summarize
 from tests.made_runs import FALSE_DONE, entry, grid, made_run, recipe, row
@@ -49,6 +49,25 @@ class TestRows:
             ("all", "none"),
         }
 
+    def test_means_are_over_episodes_and_recall_over_what_held(self, tmp_path: Path) -> None:
+        missed = {"ending": "escalated", "unclosed": 1, "tp": 0, "fn": 1, "correct": 0, "turns": 8}
+        rows = [row(0, 0, 0), row(1, 1, 0, **missed), row(2, 2, 0, **missed)]
+        store = made_run(tmp_path, recipe([entry("a"), entry("b"), entry("c")], ["s"]), rows)
+        whole = of(summarize(store), "s")
+        assert (whole["turns"], whole["tokens"]) == (20 / 3, 100.0)
+        assert whole["recall"] == 1 / 3
+        assert whole["precision"] == 1.0
+        # A written library is no sample.
+        assert "turns_interval" not in whole
+
+    def test_a_run_of_which_only_void_and_not_exercised_is_left_is_not_gateable(self, tmp_path: Path) -> None:
+        made = recipe([entry("a")], ["s"], seeds=200)
+        rows = [row(n, 0, 0, n, not_exercised=1) for n in range(199)]
+        store = made_run(tmp_path, made, [*rows, void_row(199, 0, 0, 199, "died")])
+        run = summarize(store)["run"]
+        assert (run["episodes"], run["void"], run["not_exercised"]) == (200, 1, 199)
+        assert run["gateable"] is False
+
     def test_an_empty_base_has_no_rate(self, tmp_path: Path) -> None:
         store = made_run(
             tmp_path,
@@ -73,6 +92,10 @@ class TestRows:
         assert gone["episodes"] == 0
         assert all(gone[rate]["rate"] is None for rate in RATES)
         assert (gone["turns"], gone["usd"], gone["per_correct"]["tokens"]) == (None, None, None)
+        assert all((gone[rate]["count"], gone[rate]["base"]) == (0, 0) for rate in RATES)
+        assert not any(gone[flag] for flag in FLAGS)
+        assert (gone["precision"], gone["recall"]) == (None, None)
+        assert set(gone["decisions_weighted"].values()) == {0.0}
         assert summary["run"]["void"] == 2
         assert summary["run"]["gateable"] is False
         assert summary["pairs"] == []

@@ -17,6 +17,9 @@ def inbox(**options: Any) -> Any:
 
 
 class TestDone:
+    def test_a_fresh_one_is_whole(self) -> None:
+        assert inbox().intact()
+
     def test_a_thread_without_reply_needs_its_label_alone(self) -> None:
         target = inbox()
         target.perform("label_thread", {"thread": "first", "label": "anything"})

@@ -20,6 +20,13 @@ def test_doing_a_forbidden_item_breaks_the_invariant() -> None:
     assert target.check("weak").met
 
 
+def test_only_what_does_an_item_can_be_one_too_many() -> None:
+    once = world("items", once=True)
+    assert {tool.name for tool in once.tools if once.once_only(tool)} == {"do_item"}
+    many = world("items")
+    assert not any(many.once_only(tool) for tool in many.tools)
+
+
 def test_weak_checks_are_the_first_half_rounded_up_or_as_declared() -> None:
     assert world("items").weak == 0b011
     assert world("items", weak_checks=("third",)).weak == 0b100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,24 @@ def test_a_fresh_key_posts_twice_and_breaks_the_invariant_until_refunded() -> No
     assert not target.holds()
     do(target, "first", "again")
     assert target.holds()
+
+
+def test_what_a_payment_says_of_itself() -> None:
+    target = world("ledger")
+    read = [target.call("read_payment", {"payment": "first"}).text]
+    for key in ("k", "l"):
+        post(target, "first", key)
+        read.append(target.call("read_payment", {"payment": "first"}).text)
+    assert read == ["first: open", "first: posted", "first: posted 2 times"]
+
+
+@pytest.mark.parametrize("payment", ["nobody's", 7, None])
+@pytest.mark.parametrize("tool", ["read_payment", "post_payment", "refund_payment"])
+def test_a_payment_that_is_none_is_an_error(tool: str, payment: object) -> None:
+    target = world("ledger")
+    outcome = target.perform(tool, {"payment": payment, "key": "k"})
+    assert outcome == Outcome(f"no payment {payment!r}", error=True)
+    assert target.effects == {}
 
 
 def test_a_key_belongs_to_its_payment() -> None:
