@@ -81,8 +81,8 @@ SIMULATIONS ?= 2000
 simulations: setup
 	$(BIN)/python -m tests.stats.simulations $(SIMULATIONS)
 
-# Proofs against a brute force, gate with the larger alphabet, planted bugs over five seeds: half an hour. One
-# PART of it: make verify PARTS=proofs.
+# Proofs against a brute force, gate with the larger alphabet, planted bugs and careful programs over five seeds,
+# mutants, simulations: hours. One PART of it: make verify PARTS=proofs.
 PARTS ?=
 verify: setup
 	$(BIN)/python -m tests.search.verify $(PARTS)

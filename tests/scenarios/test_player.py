@@ -65,6 +65,18 @@ def test_a_move_without_targets_has_no_turn() -> None:
     assert model.send().text == "x"
 
 
+def test_what_follows_a_fault_that_was_met_before_begins_at_its_first_step() -> None:
+    # Who goes back to an earlier turn meets the faults behind it once.
+    faulty: list[dict[str, Any]] = [{"fault": {"status": 529}}, {"work": 2}, {"say": "x"}]
+    model = Model(faulty)
+    assert model.first().kind == "failed"
+    model = Model(faulty)
+    model.state = msgspec.structs.replace(model.state, spared=((0, 1),))
+    assert calls(model.first()) == ['do_item {"item":"users"}']
+    assert calls(model.send()) == ['do_item {"item":"orders"}']
+    assert model.send().text == "x"
+
+
 def test_nor_has_a_turn_of_parts_that_have_none() -> None:
     nothing = [{"turn": [{"work": "rest"}]}, {"turn": [{"tick": 0}]}, {"turn": [{"undo": 0}]}, {"say": "x"}]
     model = Model([{"work": "rest", "parallel": True}, *nothing], ALL)

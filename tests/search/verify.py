@@ -1,8 +1,9 @@
 """What is measured of proofs and of the search for counterexamples: ``make verify``.
 
 ``python -m tests.search.verify [PART…]`` prints the figures of the parts: ``agreement`` with a brute force,
-``proofs`` of ``gate`` with the larger alphabet, ``falsify`` over five seeds, ``mutants`` of evalkit's
-own code. Without a part it does all.
+``proofs`` of ``gate`` with the larger alphabet, ``falsify`` (planted bugs) and ``careful`` (programs that
+are right) over five seeds, ``mutants`` of evalkit's own code, ``simulations`` of the statistics. Without a
+part it does all.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
 
 from evalkit.search.proofs.environment import Setting
 from evalkit.search.proofs.prove import prove
@@ -19,10 +22,15 @@ from tests.mutation.run import run as mutants
 from tests.search.brute import agrees, compare
 from tests.search.test_brute_force import CASES, DEPTH, LARGER, chosen
 from tests.search.test_falsify import CAREFUL, SEVERAL, answer, looked_at
+from tests.stats.simulations import tables
 
 SEEDS = range(5)
-#: Runs that may look for a planted bug, and with which a careful program is looked at.
+#: Runs that may look for a planted bug.
 RUNS = 400
+#: Runs with which a careful program is looked at: one that stays, one that is killed, one started for each.
+STAYS, KILLED, STARTED = 200, 120, 40
+#: Runs of each simulation.
+SIMULATED = 2_000
 
 
 def agreement() -> bool:
@@ -62,37 +70,66 @@ def proofs() -> bool:
 
 
 def falsified() -> bool:
-    """In which run each planted bug is found, by seed, and that careful programs are never refuted."""
+    """In which run each planted bug is found, by seed. What is found is not made small: that is tested."""
     print(f"planted bugs, the run that finds each of {RUNS}, by seed; - is not found:", flush=True)
     good = True
     for program, name, calls in SEVERAL:
-        runs = []
+        print(f"  {program}:", end="", flush=True)
         for seed in SEEDS:
-            found = answer(looked_at(program, calls, seed, RUNS, (name,)), name)
-            runs.append(found.run if found.answer == "refuted" else None)
-        good = good and None not in runs
-        said = ", ".join("-" if run is None else str(run) for run in runs)
-        print(f"  {program}: {sum(run is not None for run in runs)} of {len(runs)} ({said})", flush=True)
-    print("careful programs:", flush=True)
-    for program, calls in CAREFUL:
-        looked = [
-            looked_at(program, calls, seed, RUNS if "." not in program else RUNS // 4) for seed in SEEDS
-        ]
-        refuted = [
-            result.property for found in looked for result in found.results if result.answer == "refuted"
-        ]
-        good = good and not refuted
-        runs = sum(found.runs for found in looked)
-        limited = f", at most {calls} calls" if calls else ""
-        print(f"  {program}{limited}: {runs:,} runs, refuted: {', '.join(refuted) or 'never'}", flush=True)
+            with as_found():
+                found = answer(looked_at(program, calls, seed, RUNS, (name,)), name)
+            refuted = found.answer == "refuted"
+            good = good and refuted
+            print(f" {found.run if refuted else '-'}", end="", flush=True)
+        print(flush=True)
     return good
+
+
+@contextmanager
+def as_found() -> Iterator[None]:
+    """Leave what a search finds as it is."""
+    search = "evalkit.search.falsification.counterexample_search"
+    with (
+        patch(f"{search}.make_small", lambda script, alphabet, breaks: (script, True)),
+        patch(f"{search}.Search._carried", lambda self, one, tried: None),
+    ):
+        yield
+
+
+def careful() -> bool:
+    """That programs which keep what they promise are never refuted, by seed."""
+    print("careful programs, the runs of each seed:", flush=True)
+    good = True
+    for program, calls in CAREFUL:
+        limited = f", at most {calls} calls" if calls else ""
+        print(f"  {program}{limited}:", end="", flush=True)
+        most = STARTED if "." in program else KILLED if "crash" in program else STAYS
+        refuted: list[str] = []
+        for seed in SEEDS:
+            found = looked_at(program, calls, seed, most)
+            refuted += [
+                f"{each.property} (seed {seed})" for each in found.results if each.answer == "refuted"
+            ]
+            print(f" {found.runs}", end="", flush=True)
+        print(f"; refuted: {', '.join(refuted) or 'never'}", flush=True)
+        good = good and not refuted
+    return good
+
+
+def simulated() -> bool:
+    """Type I errors and coverage, as docs/statistics.md has them."""
+    for line in tables(SIMULATED):
+        print(line, flush=True)
+    return True
 
 
 PARTS: dict[str, Callable[[], bool]] = {
     "agreement": agreement,
     "proofs": proofs,
     "falsify": falsified,
+    "careful": careful,
     "mutants": mutants,
+    "simulations": simulated,
 }
 
 
