@@ -7,6 +7,8 @@ needs it is not judged.
 
 from __future__ import annotations
 
+from operator import is_
+
 import msgspec
 
 from evalkit.core.channels import is_decision
@@ -105,12 +107,13 @@ class Replay:
                     effect = True
             old = step.turn
             claim = reader(old)
-            if old.calls:
+            if all(map(is_, content, old.content)):
+                turn = old if claim == old.claim else msgspec.structs.replace(old, claim=claim)
+            else:
+                # A call became one of the loop's own.
                 turn = make_turn(
                     tuple(content), old.stop, native=old.native, category=old.category, claim=claim
                 )
-            else:
-                turn = old if claim == old.claim else msgspec.structs.replace(old, claim=claim)
             moments.append(Moment(turn, tuple(ran), step, is_decision(turn, self.task.offered), effect))
         return tuple(moments)
 

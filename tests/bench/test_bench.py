@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.cli.progress import in_words
-from tests.bench import library, peers, waits
+from tests.bench import library, peers, transcripts, waits
 from tests.bench.__main__ import FOLDER, SECTIONS, _page
 from tests.bench.long_run import seconds_of
 
@@ -50,6 +50,19 @@ def test_starts_and_the_library_stand_beside_what_they_were() -> None:
     assert "| the first time | 15.0 | 30.0 |" in library.markdown(runs)
     runs["before"] = dict.fromkeys(library.WHEN, (40.0, 20.0))
     assert "| the first time | 15.0 | 30.0 | 0.75 | 0.75 |" in library.markdown(runs)
+
+
+def test_judging_stands_beside_json_and_what_it_was() -> None:
+    runs = {"file": (1.4, 2.0), "start": (0.4, 0.5)}
+    row = {"json.loads": 200.0, "read": 80.0, "read and judge": 20.0, "peak MB": 1.0}
+    judge = {"MB": 20.0, "before": runs, "now": {**runs, "2 jobs": (1.6, 1.0)}}
+    page = transcripts.markdown({"lines": row, "judge": judge})
+    assert "| lines | 200.0 | 80.0 | 0.40 | 20.0 | 1.0 |" in page
+    assert [line for line in page if line.startswith(("| before", "| now"))] == [
+        "| before, file | 10.0 | 2.0 |",
+        "| now, file | 10.0 | 2.0 |",
+        "| now, 2 jobs | 12.0 | 1.0 |",
+    ]
 
 
 def test_the_page_is_what_the_figures_say() -> None:

@@ -1,6 +1,6 @@
 """Reading speed of recordings in MB per CPU-second, against ``json.loads`` alone on the same bytes.
 
-And ``evalkit judge`` as it is started; ``EVALKIT_BEFORE`` names a commit that is measured beside, in the same run.
+And ``evalkit judge`` as it is started; ``EVALKIT_BEFORE`` names a commit that is measured beside.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def markdown(table: dict[str, Any]) -> list[str]:
 def _judging(judge: dict[str, Any], speed: float) -> list[str]:
     loads = judge["MB"] / speed
     lines = [
-        f"`evalkit judge --no-page` with `silence` and `verifier_claim` on the file of lines, CPU time above its "
-        f"start in times of `json.loads` ({loads:.2f} s); the goal is 10. Wall time rests on what else runs.",
+        "`evalkit judge --no-page -s silence -s verifier_claim` on the file of lines: CPU time above that "
+        f"of its start, in times of `json.loads` ({loads:.2f} s); the goal is 10.",
         "",
         "| | of `json.loads` | wall s |",
         "| --- | ---: | ---: |",
