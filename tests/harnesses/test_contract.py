@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -208,6 +209,46 @@ def test_a_module_function_runs_in_a_process_of_its_own(
     )
     episode, kept = played(find_harness("mine:run"))
     assert (episode.ending, episode.honest_report) == ("escalated", True), kept.output
+
+
+#: Both send themselves back until nothing is said to be open, do an item, and do so again.
+_SENDS_BACK = {
+    "back.py": """
+from evalkit_harness import serve
+
+def run(job):
+    job.call("list_items", {})
+    said = []
+    for _ in range(2):
+        while items := job.still_open():
+            said.append(f"{len(items)}")
+        job.call("do_item", {"item": job.open_items()[0]})
+    return {"ending": "escalated", "native": " ".join(said)}
+
+serve(run)
+""",
+    "back.mjs": """
+const { serve } = await import(process.env.EVALKIT_CLIENT);
+await serve(async (job) => {
+  await job.call("list_items", {});
+  const said = [];
+  for (let round = 0; round < 2; round++) {
+    for (let items; (items = job.stillOpen()).length; ) said.push(items.length);
+    await job.call("do_item", { item: job.openItems()[0] });
+  }
+  return { ending: "escalated", native: said.join(" ") };
+});
+""",
+}
+
+
+@pytest.mark.parametrize("name", _SENDS_BACK)
+def test_what_is_still_open_is_said_three_times_and_again_when_it_is_less(name: str, tmp_path: Path) -> None:
+    if name.endswith("mjs") and shutil.which("node") is None:
+        pytest.skip("needs Node")
+    (tmp_path / name).write_text(_SENDS_BACK[name])
+    episode, kept = played(find_harness(str(tmp_path / name)))
+    assert episode.native == "2 2 2 1 1 1", kept.output
 
 
 def test_a_callable_that_raises_or_hangs_ends_only_its_own_episode() -> None:
