@@ -7,15 +7,11 @@ from evalkit_harness import serve
 
 
 def run(job):
-    agent = Agent(
-        model=Claude(id=job.model),
-        tools=job.functions(),
-        db=InMemoryDb() if job.variant == "session" else None,
-        session_id="task",
-        add_history_to_context=job.variant == "session",
-    )
+    held = job.variant == "session"
+    session = {"db": InMemoryDb(), "session_id": "task", "add_history_to_context": True} if held else {}
+    agent = Agent(model=Claude(id=job.model), tools=job.functions(), **session)
     output = agent.run(job.prompt)
-    while job.variant == "session" and (items := job.still_open()):
+    while held and (items := job.still_open()):
         output = agent.run(f"Still open: {', '.join(items)}")
     return output.status.value
 

@@ -13,7 +13,7 @@ from workflows.errors import WorkflowRuntimeError
 async def work(job):
     tools = [FunctionTool.from_defaults(function) for function in job.functions()]
     agent = FunctionAgent(tools=tools, llm=Anthropic(model=job.model, max_tokens=4096))
-    context = Context(agent)
+    context = Context(agent) if job.variant == "context" else None
     try:
         output = await agent.run(job.prompt, ctx=context)
         while job.variant == "context" and (items := job.still_open()):
