@@ -232,13 +232,22 @@ def _find(file: Path, name: str | None) -> Recording:
         file, name = _parts(file)
     problems = []
     seen = 0
+    first = None
     for found in read_file(file):
         if isinstance(found, Problem):
             problems.append(str(found))
             continue
         seen += 1
-        if name is None or name in (found.id, found.id.partition("#")[2]):
+        if first is not None:
+            # That there is more is said, how much is not worth reading all of it.
+            click.echo(f"evalkit: {file}: holds more; this is the first, {first.id}", err=True)
+            return first
+        if name in (found.id, found.id.partition("#")[2]):
             return found
+        if name is None:
+            first = found
+    if first is not None:
+        return first
     if seen:
         raise UsageProblem(
             f"{file}: no recording {name!r} among its {seen}; see: evalkit transcripts list {file}"

@@ -86,6 +86,9 @@ def test_list_show_and_formats(results: Path, tmp_path: Path) -> None:
     shown = run("transcripts", "show", results, "--recording", "task1.trial0")
     assert "  4 end_turn, claims done  [end of turn]" in shown.stdout
     assert "call: update_record" in shown.stdout
+    assert not shown.stderr
+    first = run("transcripts", "show", results)
+    assert "holds more; this is the first, " in first.stderr
     assert "openai-agents" in run("transcripts", "formats").stdout
     # An id is pasted as the list shows it.
     assert run("transcripts", "show", f"{results}#task1.trial0").output == shown.output
@@ -132,3 +135,24 @@ def test_a_suite_has_a_baseline_that_its_gate_takes(results: Path, tmp_path: Pat
     gate = run("gate", tmp_path / "run", "--baseline", suite / "baseline.json")
     assert gate.exit_code == 0, gate.output
     assert "is not empty" in run("transcripts", "to-suite", suite, results).stderr
+
+
+def test_a_suite_names_labels_that_match_nothing_and_takes_scores(results: Path, tmp_path: Path) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text("recording,complete\nnobody,no\n", encoding="utf-8")
+    made = run("transcripts", "to-suite", tmp_path / "a", results, "--labels", table)
+    assert "label 'nobody' matches no recording" in made.stderr
+    scored = [
+        {
+            "messages": [
+                {"role": "user", "content": files.PROMPT},
+                {"role": "assistant", "content": "Done."},
+            ],
+            "score": score,
+        }
+        for score in (40, 90)
+    ]
+    path = files.write_lines(tmp_path / "scored.jsonl", scored)
+    assert "--complete-from" in run("transcripts", "to-suite", tmp_path / "b", path).stderr
+    made = run("transcripts", "to-suite", tmp_path / "c", path, "--complete-from", "80")
+    assert "1 scenarios of 1 incidents in 2 runs" in made.stdout
