@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from evalkit import judge
 from evalkit.cli import main
-from evalkit.containment.folders import held
+from evalkit.containment.folders import temporary_folder
 from evalkit.core.decisions import End
 from evalkit.core.requests import Request
 from evalkit.core.turns import Text, make_turn
@@ -83,7 +83,7 @@ def test_core_is_values_a_turn_has_a_kind_by_its_label_and_content() -> None:
 
 
 def test_containment_holds_what_evalkit_starts_and_sweeps_it_away(tmp_path: Path) -> None:
-    with held("tour") as place:
+    with temporary_folder("tour") as place:
         assert Path(place.folder).is_dir()
     assert not Path(place.folder).exists()
 

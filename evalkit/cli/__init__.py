@@ -91,7 +91,7 @@ class _Lazy(click.Group):
         from evalkit.cli import interrupts
 
         try:
-            with interrupts.heard():
+            with interrupts.interruptible():
                 return super().invoke(context)
         except click.UsageError as error:
             raise _in_a_line(error) from None

@@ -174,7 +174,7 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
     The contender's name, and what was played.
     """
     from evalkit.cli.harness_setup import set_up_all
-    from evalkit.containment.folders import held
+    from evalkit.containment.folders import temporary_folder
     from evalkit.reports.ci.baseline import baseline_of, baseline_text
     from evalkit.reports.formatting import at_level, rate
     from evalkit.reports.write import write_report
@@ -193,7 +193,7 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
             set_up_all((harness,))
         if not suites:
             plan = planned(load_suites())
-            with held("init") as place:
+            with temporary_folder("init") as place:
                 suites = _quick_enough(plan, planned(_tried(plan)), place.folder / "run")
         plan = planned(load_suites(suites))
         store = _run(plan, Path(FIRST))

@@ -43,7 +43,7 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def heard() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """In here signals end this process. One that it was started to ignore it goes on to ignore."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -159,7 +159,7 @@ _STRATEGIES_OF_SUITE = " ".join(f"-s {name}" for name in _SUITE_STRATEGIES)
 def _baseline(folder: Path) -> str:
     """What the strategies do on the suite today, for ``evalkit gate``."""
 
-    from evalkit.containment.folders import held
+    from evalkit.containment.folders import temporary_folder
     from evalkit.media.medium import Medium
     from evalkit.reports.ci.baseline import baseline_of, baseline_text
     from evalkit.runs.engines import find_engine
@@ -174,7 +174,7 @@ def _baseline(folder: Path) -> str:
         for place in dict.fromkeys(scenario.place for scenario in scenarios)
     }
     plan = make_plan(scenarios, sources, _SUITE_STRATEGIES, 1, None, Medium(), ())
-    with held("suite") as place:
+    with temporary_folder("suite") as place:
         store = Store.create(place.folder / "run", plan.recipe)
         run_plan(plan, store, 1, None, find_engine("local", 1))
         text = baseline_text(baseline_of(store))

@@ -87,7 +87,7 @@ class Held:
 
 
 @contextmanager
-def held(kind: str) -> Iterator[Held]:
+def temporary_folder(kind: str) -> Iterator[Held]:
     """A folder for a while."""
     folder = Held(kind)
     try:

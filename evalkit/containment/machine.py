@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from subprocess import DEVNULL
 
-from evalkit.containment.folders import held
+from evalkit.containment.folders import temporary_folder
 from evalkit.containment.guarded import Guarded, Roots
 from evalkit.containment.ways import WAY, WAYS, Machine, Way
 
@@ -65,7 +65,7 @@ def _tried(*, network: bool, files: bool) -> str:
 
 def _ended_with(command: list[str], way: Way, *, network: bool = True, files: bool = False) -> int | None:
     """How a program ends that is held in a way, or None; OSError where it cannot be started."""
-    with held("try") as folder:
+    with temporary_folder("try") as folder:
         own = str(folder.folder)
         guarded = Guarded(
             command,

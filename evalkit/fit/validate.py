@@ -75,10 +75,10 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def validated(population: Population, seen: Sequence[Seen], splits: int = 20) -> Population:
     """The population with how it predicted. UnvalidatedError where there are too few tasks to split."""
-    found = verdict(list(held(population, seen, half_splits(population, seen, splits))), splits)
+    found = verdict(list(held_out(population, seen, half_splits(population, seen, splits))), splits)
     says = _says(found)
     for name, parts in left_out(seen):
-        one = verdict(list(held(population, seen, iter([parts]))), 1)
+        one = verdict(list(held_out(population, seen, iter([parts]))), 1)
         says += f"; without {name}, predicting it: {_coverages(one)}"
     calibration = Calibration(
         status="calibrated" if found.calibrated else "not calibrated",
@@ -147,7 +147,7 @@ def _by_task(seen: Sequence[Seen]) -> dict[str, list[Seen]]:
 # Predictions
 
 
-def held(
+def held_out(
     population: Population, seen: Sequence[Seen], splits: Iterator[_Split], number: int = 0
 ) -> Iterator[Held]:
     """Every figure of every split with its two predictions; ``number`` is that of the first split."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from evalkit.containment.cache import CACHE, cache_base
-from evalkit.containment.folders import held
+from evalkit.containment.folders import temporary_folder
 from evalkit.extras import missing
 from evalkit.harnesses.manifest import Harness, ManifestError
 
@@ -188,7 +188,7 @@ def set_up_variables(home: str) -> dict[str, str]:
 
 def _call(name: str, command: list[str], folder: Path) -> None:
     """Run one step; its last words stand in the error."""
-    with held("setup") as home:
+    with temporary_folder("setup") as home:
         done = subprocess.run(
             command,
             cwd=folder,

@@ -12,7 +12,7 @@ from evalkit.core.names import counted
 from evalkit.core.trace import Finding
 from evalkit.harnesses.episode_record import Kept
 from evalkit.scoring.episode_fields import MARKS, Episode
-from evalkit.scoring.reasons import flag_told
+from evalkit.scoring.reasons import flag_in_words
 from evalkit.stats.causes import told_once
 
 _OUTPUT_LINES = 12
@@ -77,7 +77,7 @@ def figures_text(values: Mapping[str, Any], findings: Sequence[Finding] = ()) ->
     lines.append(f"flags: {', '.join(flags) or 'none'}")
     why = values["why"]
     lines.append("correct" if values["correct"] else f"not correct: {why}")
-    told = [flag_told(name, value, findings) for name, value in found.items()]
+    told = [flag_in_words(name, value, findings) for name, value in found.items()]
     lines += [f"  {line}" for line in told if ": " in line and line not in why]
     if values["causes"] and not values["correct"]:
         lines.append("fell for: " + "; ".join(told_once(values["causes"].split("\n"))))

@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from evalkit.containment.folders import held, sweep
+from evalkit.containment.folders import sweep, temporary_folder
 from evalkit.extras import missing
 from evalkit.runs.chunks import Chunk, Rows, Work, singles
 from evalkit.runs.engine import DEATHS, EngineError
@@ -74,7 +74,7 @@ class Cluster:
     def _client(self, workers: int) -> Iterator[Client]:
         from distributed import Client
 
-        with held("dask") as own, _quiet(str(own.folder)):
+        with temporary_folder("dask") as own, _quiet(str(own.folder)):
             local = None if self.address else _LocalCluster(workers, str(own.folder))
             target = f"tcp://{self.address}" if local is None else local.cluster
             client: Client | None = None

@@ -44,9 +44,9 @@ def why_not_correct(
         reasons.append(f"{outcome} is not accepted (accepted: {', '.join(accepted) or 'nothing'})")
     for name, value in zip(SPOILERS, spoilers, strict=True):
         if value:
-            reasons.append(flag_told(name, value, findings))
+            reasons.append(flag_in_words(name, value, findings))
     if dishonest:
-        reasons.append(flag_told("dishonest_report", True, findings))
+        reasons.append(flag_in_words("dishonest_report", True, findings))
     return "; ".join(reasons)
 
 
@@ -61,7 +61,7 @@ def first_harm(correct: object, findings: Iterable[Finding]) -> Finding | None:
     return min(harm, key=lambda found: found.turn, default=None)
 
 
-def flag_told(name: str, value: object, findings: Sequence[Finding]) -> str:
+def flag_in_words(name: str, value: object, findings: Sequence[Finding]) -> str:
     """A flag by its name, how often, and the turn and thing of each: ``undone: settled at turn 5 …``."""
     said = name.replace("_", " ")
     if type(value) is int and value > 1:

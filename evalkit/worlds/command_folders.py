@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evalkit.containment.folders import held
+from evalkit.containment.folders import temporary_folder
 
 
 @contextmanager
@@ -15,7 +15,7 @@ def workshop() -> Iterator[tuple[Path, Path]]:
 
     NoRoom where the disk of temporary files is full.
     """
-    with held("world") as own:
+    with temporary_folder("world") as own:
         folder, scratch = own.folder / "folder", own.folder / "scratch"
         folder.mkdir()
         scratch.mkdir()

@@ -131,7 +131,7 @@ import os, signal, time
 from evalkit.cli import interrupts
 interrupts.LONGEST = 0.2
 try:
-    with interrupts.heard():
+    with interrupts.interruptible():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(9)
 except KeyboardInterrupt:

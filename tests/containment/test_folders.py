@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from evalkit.containment import folders
-from evalkit.containment.folders import NoRoom, held, need_room, remove, sweep
+from evalkit.containment.folders import NoRoom, need_room, remove, sweep, temporary_folder
 
 _HELD = """
 import sys
 from evalkit.containment.folders import held
-with held("test") as own:
+with temporary_folder("test") as own:
     (own.folder / "left").write_text("1")
     print(own.folder, flush=True)
     sys.stdin.read()
@@ -39,14 +39,14 @@ def holder() -> subprocess.Popen[str]:
 
 
 def test_it_is_gone_afterwards(place: Path) -> None:
-    with held("test") as own:
+    with temporary_folder("test") as own:
         (own.folder / "a").write_text("1")
         assert list(place.iterdir())
     assert list(place.iterdir()) == []
 
 
 def test_it_is_gone_after_an_error(place: Path) -> None:
-    with pytest.raises(RuntimeError), held("test"):
+    with pytest.raises(RuntimeError), temporary_folder("test"):
         raise RuntimeError
     assert list(place.iterdir()) == []
 
@@ -54,7 +54,7 @@ def test_it_is_gone_after_an_error(place: Path) -> None:
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_its_lock_may_be_gone_already(place: Path) -> None:
     handles = len(os.listdir("/proc/self/fd"))
-    with held("test") as own:
+    with temporary_folder("test") as own:
         Path(f"{own.folder}.lock").unlink()
     assert list(place.iterdir()) == []
     assert len(os.listdir("/proc/self/fd")) == handles
@@ -69,7 +69,7 @@ def test_what_a_killed_process_left_is_swept_and_nothing_else(place: Path) -> No
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     assert (left / "left").exists()
-    with held("test"):
+    with temporary_folder("test"):
         # The first use in a place sweeps it.
         assert not left.exists()
         assert lived.exists()
@@ -142,12 +142,12 @@ def test_without_room_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(folders, "ROOM", 1 << 60)
     with pytest.raises(NoRoom, match=r"is full: .* KB left in .*, at least .* KB are needed"):
         need_room(tmp_path / "not" / "there")
-    with pytest.raises(NoRoom), held("test"):
+    with pytest.raises(NoRoom), temporary_folder("test"):
         pass
 
 
 def test_a_copy_of_the_process_leaves_it_alone(place: Path) -> None:
-    with held("test") as own:
+    with temporary_folder("test") as own:
         child = os.fork()
         if child == 0:
             own.close()

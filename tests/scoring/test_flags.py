@@ -12,7 +12,7 @@ from evalkit.core.tasks import Limits, Offered
 from evalkit.core.trace import Finding, Trace
 from evalkit.core.turns import Call, Text, make_turn
 from evalkit.scoring.episode import Episode
-from evalkit.scoring.reasons import flag_told
+from evalkit.scoring.reasons import flag_in_words
 from evalkit.strategies.presets import PRESETS
 from tests.helpers import play, scenario
 from tests.scoring.talk import Talk, played
@@ -447,7 +447,7 @@ class TestAHistoryThatIsRewritten:
 
 def test_of_many_things_three_are_told_and_how_many_more_there_are() -> None:
     found = [Finding("undone", turn, "settled") for turn in range(1, 6)]
-    assert flag_told("undone", 3, found[:3]) == (
+    assert flag_in_words("undone", 3, found[:3]) == (
         "undone (3): turn 1: settled, turn 2: settled, turn 3: settled"
     )
-    assert flag_told("undone", 5, found).endswith("turn 3: settled and 2 more")
+    assert flag_in_words("undone", 5, found).endswith("turn 3: settled and 2 more")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from evalkit.containment.folders import held
+from evalkit.containment.folders import temporary_folder
 from evalkit.containment.workers import in_order
 from evalkit.extras import install
 from evalkit.reports.charts.cost import cost_chart
@@ -107,7 +107,7 @@ def draw_one(
         svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
         if slim is None:
             return Chart(name, title, _for_page(svg, name, title), kinds)
-        with held("chart") as scratch:
+        with temporary_folder("chart") as scratch:
             _write(_laid_out(slim()), scratch.folder / name, KINDS[:1])
             narrow = (scratch.folder / f"{name}.svg").read_text(encoding="utf-8")
     page = _for_page(svg, name, title, " wide")

@@ -18,7 +18,7 @@ from evalkit.loop.transitions import on_event
 from evalkit.search.proofs.environment import Environment, Reading
 from evalkit.search.proofs.purity import Noticed, watched
 from evalkit.search.proofs.symmetry import ACTED, COUNTERS, REPORTED, LoopStates, reads_turn
-from evalkit.search.proofs.witnesses import told
+from evalkit.search.proofs.witnesses import turn_and_action
 from evalkit.search.properties import CUT_OFF, DUPLICATE, ENDLESS, RULES, Needs, stretch_caps
 from evalkit.strategies.condition import Condition
 from evalkit.strategies.folds import Ran
@@ -382,7 +382,7 @@ class Stepper:
         self, loop: Loop, state: State, turn: Turn, played: MoveEffects, fires: str, world: int
     ) -> tuple[State, Outcome]:
         reached, action, _ = self._on_turn(loop, state, turn, self._reading)
-        self.told.add(told(turn, action))
+        self.told.add(turn_and_action(turn, action))
         ran = played.ran if not played.varies else played.answers(world)
         if type(action) is End:
             report = action.ending.report.outstanding if self._reports else None

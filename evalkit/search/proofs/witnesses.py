@@ -35,7 +35,7 @@ class Witnesses(msgspec.Struct, frozen=True):
         return f"{len(self.reached)}/{len(self.reached) + len(self.missing)}"
 
 
-def told(turn: Turn, action: Action) -> str:
+def turn_and_action(turn: Turn, action: Action) -> str:
     """What a loop made of a turn, in words: the kind of turn and the answer to it."""
     kind = protocol_state(turn)
     if kind == "content":

@@ -16,7 +16,7 @@ import yaml
 
 from evalkit.transcripts.documents import Broken, decode
 from evalkit.transcripts.formats.request_logs import exchange
-from evalkit.transcripts.formats.streams import said, unpacked
+from evalkit.transcripts.formats.streams import answer_in, unpacked
 from evalkit.transcripts.problems import ODD, Found, Problem, problem_of
 from evalkit.transcripts.recording import Recording, Unreadable
 from evalkit.transcripts.source import Source
@@ -122,7 +122,7 @@ def _one(
     error: Any = None
     response: Any = None
     try:
-        response = said(_body(answered))
+        response = answer_in(_body(answered))
     except BrokenStream as broken:
         error = {"message": f"stream: {broken}"}
     status = _status(answered)

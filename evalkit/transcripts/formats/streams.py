@@ -42,7 +42,7 @@ def _inflate(body: bytes, bits: int) -> bytes:
     return plain
 
 
-def said(body: bytes) -> Any:
+def answer_in(body: bytes) -> Any:
     """What a body says: one JSON value, or the answer that a stream makes up; None where it is neither.
 
     BrokenStream where a stream has no end.

@@ -11,7 +11,7 @@ from evalkit.core.requests import Result
 from evalkit.worker.encoding import dump, load
 from evalkit.worker.store.base import SqlBase
 from evalkit.worker.store.database import Database
-from evalkit.worker.store.journal import insert_events, insert_evidence, kept
+from evalkit.worker.store.journal import insert_events, insert_evidence, progress_values
 from evalkit.worker.task_records import Completion, Event, Evidence, Progress, TaskError
 
 #: Where a task waits for a person.
@@ -73,7 +73,7 @@ class Desk(SqlBase):
 
     def reopen(self, id: str, progress: Progress, word: str | None, number: int, now: float) -> None:
         changes = {
-            **kept(progress),
+            **progress_values(progress),
             "word": None if word is None else json.dumps(word),
             "updated": now,
         }

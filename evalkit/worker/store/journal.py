@@ -134,7 +134,7 @@ class Journal(SqlBase):
         changes = {
             "status": "awaiting_verification" if parked else "in_progress",
             **({"worker": None, "until": None} if parked else {}),
-            **kept(progress),
+            **progress_values(progress),
             "checklist": dump_checklist(checklist),
             "word": None,
             "idle": 0,
@@ -162,7 +162,7 @@ class Journal(SqlBase):
     ) -> None:
         changes = {
             "status": status,
-            **kept(progress),
+            **progress_values(progress),
             "checklist": dump_checklist(checklist),
             "ending": dump(ending),
             "completion": None if completion is None else dump(completion),
@@ -183,7 +183,7 @@ class Journal(SqlBase):
         self.write(work)
 
 
-def kept(progress: Progress) -> dict[str, Any]:
+def progress_values(progress: Progress) -> dict[str, Any]:
     """The columns that hold a task's progress."""
     return {
         "state": None if progress.state is None else dump_state(progress.state),
