@@ -16,7 +16,7 @@ from evalkit.containment.folders import NoRoom, need_room, remove, sweep, tempor
 
 _HELD = """
 import sys
-from evalkit.containment.folders import held
+from evalkit.containment.folders import temporary_folder
 with temporary_folder("test") as own:
     (own.folder / "left").write_text("1")
     print(own.folder, flush=True)
