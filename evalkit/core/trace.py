@@ -351,7 +351,8 @@ class Trace(Continuation):
             self._decide(turn, held, None, self.cause)
             if request.text is not None or finish_answer(turn, request.results, FINISH_TOOL) is not None:
                 self._nudge()
-        self._resend(turn.kind == "pause" and request.echo is not None and request.text is None)
+        if turn.kind == "pause" or self._resends:
+            self._resend(turn.kind == "pause" and request.echo is not None and request.text is None)
         # What asks the same again was judged when it was asked first, against the turn that it goes on from.
         whole = whole and bool(calls)
         if not (request.again or whole) and (calls or results or turn.kind == "pause"):
