@@ -74,6 +74,7 @@ PLACES = (
             "tests/worlds/test_items.py",
             "tests/worlds/test_ledger.py",
             "tests/worlds/test_inbox.py",
+            "tests/worlds/test_contract.py",
             "tests/worlds/test_file_checks.py",
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -45,6 +46,13 @@ class TestEveryWorld:
         target = world(kind)
         assert (target.settled(), target.progress(), target.holds()) == (0, 0, False)
         assert not target.artifact()
+
+    def test_is_acted_on_from_whatever_thread_a_harness_calls_it_in(self, kind: str) -> None:
+        target = world(kind)
+        with ThreadPoolExecutor(1) as pool:
+            for item in names(kind):
+                pool.submit(do, target, item).result()
+        assert target.holds()
 
     def test_is_done_when_each_item_is(self, kind: str) -> None:
         target = world(kind)
