@@ -196,9 +196,10 @@ TOLD = {"text": "alpha: done", "error": False}
         ([{**TOLD, "orphan": True}], [("do_item alpha", 3)], 2),
         ([{**TOLD, "orphan": True}], [("do_item alpha", 1), ("do_item alpha", 4)], 2),
         ([{**TOLD, "orphan": True}], [("do_item alpha", 1)], 4),
+        ([{**TOLD, "orphan": True}], [("do_item alpha", 9)], 4),
         ([{**TOLD, "orphan": True}], [("do_item beta", 3)], 4),
     ],
-    ids=["done", "told", "refused", "killed", "killed, and late", "killed before", "another"],
+    ids=["done", "told", "refused", "killed", "killed, and late", "killed before", "much later", "another"],
 )
 def test_who_was_killed_while_a_call_ran_has_had_its_effect(
     results: list[dict[str, Any]], acted: list[tuple[str, int]], most: int
@@ -212,6 +213,17 @@ def test_who_was_killed_while_a_call_ran_has_had_its_effect(
     acts = Exchange(3, "tool_use", None, "none", [call], results, "went on")
     exchanges = [said(1), said(2), acts, said(4), said(5)]
     assert most_nudges(exchanges, (1, 2, 4, 5), {"do_item": DO}, acted=acted) == most
+
+
+@pytest.mark.parametrize(("stop", "action"), [("max_tokens", "asked anew"), ("tool_use", "went on")])
+def test_what_nobody_answered_at_first_is_new_when_it_is_made(stop: str, action: str) -> None:
+    """It was cut off, or waited for a person."""
+    words, call = {"kind": "text", "text": "On it."}, {"kind": "call", "text": 'do_item {"item": "alpha"}'}
+    first = Exchange(1, stop, None, "none", [call], action=action)
+    nudged = [Exchange(n, "end_turn", None, "none", [words], action="nudged") for n in (2, 4, 5)]
+    done = Exchange(3, "tool_use", None, "none", [call], [TOLD], "went on")
+    exchanges = [first, nudged[0], done, *nudged[1:]]
+    assert most_nudges(exchanges, (2, 4, 5), {"do_item": DO}, acted=[("do_item alpha", 3)]) == 2
 
 
 # Budgets, memory, honesty

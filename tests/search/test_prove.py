@@ -17,6 +17,7 @@ import msgspec
 import pytest
 
 from evalkit.core.decisions import End, Resend, RunTools, Send
+from evalkit.drivers.in_process import StageInstruments
 from evalkit.loop import transitions
 from evalkit.loop.state import Loop, State
 from evalkit.scenarios.loader import load_file, load_text
@@ -552,7 +553,8 @@ class Moody(c.Condition):
 @pytest.fixture
 def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is held is not looked through: for what is noticed all the same."""
-    monkeypatch.setattr(Held, "_holds", lambda self, value: [])
+    for name in ("_holds", "_asks"):
+        monkeypatch.setattr(Held, name, lambda self, value: [])
     monkeypatch.setattr(Held, "text", lambda self: "")
 
 
@@ -571,7 +573,7 @@ def test_a_counterexample_is_played_twice() -> None:
 
         def __call__(self, view: Any) -> Any:
             # The exploration asks of its own instruments; a real run has a stage.
-            if not hasattr(view.instruments, "_place"):
+            if not isinstance(view.instruments, StageInstruments):
                 return c.Verdict(True, "explored")
             self.met[0] += 1
             return c.Verdict(self.met[0] == 1, "once")

@@ -25,6 +25,9 @@ _REPEATABLE = {
     "refusal": "refusal",
 }
 
+#: An effect that comes late lands so many turns after its call at most.
+_LATE = 2
+
 
 #: What is asked only of harnesses that can be run: the reference loop has a world that refuses gated calls.
 OF_HARNESSES: dict[str, Property] = {
@@ -95,10 +98,10 @@ def most_nudges(
     at, known, had = set(decisions), set[str](), tuple(acted)
     count = most = 0
     for step in exchanges:
-        fresh = _succeeded(step, tools, had) - known
-        if fresh:
-            known |= fresh
+        told = _succeeded(step, tools)
+        if (told or _unanswered(step, tools, had)) - known:
             count = 0
+        known |= told
         if step.number in written:
             # What follows are the user's own words.
             count = 0
@@ -123,22 +126,34 @@ def most_repeats(exchanges: Sequence[Exchange]) -> int:
     return most
 
 
-def _succeeded(step: Exchange, tools: Mapping[str, Tool], had: Iterable[tuple[str, int]]) -> set[str]:
-    """The actions on the world that were told to have succeeded in a turn, reading left out.
-
-    Where a call has no answer, since the program was killed, those that had their effect then or later.
-    """
-    calls = [block["text"] for block in step.blocks if block["kind"] == "call"]
-    calls = [call for call in calls if call.partition(" ")[0] not in OWN_TOOLS]
+def _succeeded(step: Exchange, tools: Mapping[str, Tool]) -> set[str]:
+    """The actions on the world that were told to have succeeded in a turn, reading left out."""
+    calls = _calls(step)
     results = [result for result in step.results if not result.get("orphan")]
     if len(calls) != len(results):
-        effects = {action for action, turn in had if turn >= step.number}
-        return effects & {_action(call, tools) for call in calls}
+        return set()
     return {
         _action(call, tools)
         for call, result in zip(calls, results, strict=True)
         if not result["error"] and _acts(tools.get(call.partition(" ")[0]))
     }
+
+
+def _unanswered(step: Exchange, tools: Mapping[str, Tool], had: Iterable[tuple[str, int]]) -> set[str]:
+    """The actions of a turn's calls that had their effect then or soon after, where a call has no answer.
+
+    The program was killed while it ran. In a turn that was cut off nobody ran it.
+    """
+    results = [result for result in step.results if not result.get("orphan")]
+    if step.stop in _REPEATABLE or len(results) == len(_calls(step)):
+        return set()
+    soon = range(step.number, step.number + _LATE + 1)
+    return {action for action, turn in had if turn in soon} & {_action(call, tools) for call in _calls(step)}
+
+
+def _calls(step: Exchange) -> list[str]:
+    calls = [block["text"] for block in step.blocks if block["kind"] == "call"]
+    return [call for call in calls if call.partition(" ")[0] not in OWN_TOOLS]
 
 
 def _acts(tool: Tool | None) -> bool:
