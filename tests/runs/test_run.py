@@ -138,15 +138,15 @@ class TestTheDeathOfWorkers:
 def test_what_evalkit_itself_fails_at_is_void_and_out_of_every_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from evalkit.runs import medium
+    from evalkit.media import players
 
     def fails(*args: Any, **fields: Any) -> Any:
         if args[2] == 3:
             raise OSError("disk gone")
         return real(*args, **fields)
 
-    real = medium.run_episode
-    monkeypatch.setattr(medium, "run_episode", fails)
+    real = players.run_episode
+    monkeypatch.setattr(players, "run_episode", fails)
     made = plan(10, ("gate",))
     store = Store.create(tmp_path, made.recipe)
     run_plan(made, store, 1)
