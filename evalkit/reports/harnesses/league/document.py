@@ -74,7 +74,7 @@ def league_markdown(league: League, *, heat: bool = True) -> str:
         "A scripted model, one episode a cell; what is true is read from the world. "
         f"{in_which_order(league)} "
         "The same with filters, and the transcript behind each cell: [index.html](index.html). "
-        "How each counts, ends and gives up: [its card](cards/README.md).",
+        "How a harness counts, ends and gives up, for those that have one: [its card](cards/README.md).",
         *([picture] if heat else []),
         "## The behaviours",
         "\n".join(_behaviour(league, each) for each in league.behaviours),
