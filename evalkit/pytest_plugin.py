@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from evalkit.extras import MissingExtra, need
+
 if TYPE_CHECKING:
     from evalkit.harnesses.episode_record import Kept
     from evalkit.scenarios.scenario import Scenario
@@ -52,7 +54,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make the mark known, and collect episodes where a report is wanted."""
     config.addinivalue_line(
-        "markers", f"{MARK}(*suites, seeds=1, dialect=None, time_limit_s=None): one test a scenario and seed"
+        "markers",
+        f"{MARK}(*suites, seeds=1, dialect=None, time_limit_s=None, property=None, verdict=True): "
+        "one test a scenario and seed",
     )
     if config.getoption("--evalkit-report") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Reporter(config), "evalkit-reporter")
@@ -63,9 +67,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     mark = metafunc.definition.get_closest_marker(MARK)
     if mark is None:
         return
+    try:
+        need(f"@pytest.mark.{MARK}", "h11")
+    except MissingExtra as error:
+        raise pytest.Collector.CollectError(str(error)) from None
     seeds = mark.kwargs.get("seeds", 1)
     if not isinstance(seeds, int) or seeds < 1:
-        raise pytest.UsageError(f"@pytest.mark.{MARK}: seeds must be at least 1, got {seeds!r}")
+        raise _wrong(f"seeds must be at least 1, got {seeds!r}")
     suites = tuple(metafunc.config.getoption("--evalkit-suite")) or mark.args
     cases = [
         pytest.param((scenario, seed), id=scenario.name if not scenario.random else f"{scenario.name}-{seed}")
@@ -77,8 +85,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         try:
             _flag_of(wanted)
         except ValueError as error:
-            raise pytest.UsageError(f"@pytest.mark.{MARK}: {error}") from None
+            raise _wrong(str(error)) from None
     metafunc.parametrize(_CASE, cases, indirect=True)
+
+
+def _wrong(said: str) -> pytest.Collector.CollectError:
+    """What is wrong with a mark, which pytest shows as the line that it is."""
+    return pytest.Collector.CollectError(f"@pytest.mark.{MARK}: {said}")
 
 
 def _flag_of(wanted: object) -> str:
@@ -101,7 +114,7 @@ def _scenarios(config: pytest.Config, suites: tuple[str, ...]) -> list[Scenario]
         try:
             known[suites] = load_suites(suites)
         except ScenarioError as error:
-            raise pytest.UsageError(str(error)) from None
+            raise _wrong(str(error)) from None
     return known[suites]
 
 
@@ -265,6 +278,7 @@ class Termination:
         return found_runner
 
     def _message(self) -> str:
+        from evalkit.scoring.episode_fields import MARKS
         from evalkit.stats.causes import told_once
 
         assert self.episode is not None
@@ -274,7 +288,10 @@ class Termination:
         lines = [
             f"{self.scenario.name}, seed {self.seed}: {episode.outcome}{native} in {episode.turns} turns"
         ]
-        lines.append(f"  {self.scenario.summary}")
+        if self.scenario.summary:
+            lines.append(f"  {self.scenario.summary}")
+        flags = [flag.replace("_", " ") for flag in MARKS if getattr(episode, flag)]
+        lines.append(f"  flags: {', '.join(flags) or 'none'}")
         lines.append(f"  not correct: {episode.why}")
         if episode.causes:
             lines.append(f"  fell for: {'; '.join(told_once(episode.causes))}")
@@ -294,7 +311,9 @@ class Termination:
         if self._name is None:
             return f"pytest '{self._request.node.nodeid}'"
         seed = f" --seed {self.seed}" if self.scenario.random else ""
-        place = self.scenario.name if "_scenarios" in self.scenario.place else self.scenario.place
+        place = f"{self.scenario.place}::{self.scenario.name}"
+        if "_scenarios" in self.scenario.place:
+            place = self.scenario.name
         return f"evalkit harnesses run {self._name} {place}{seed}"
 
     def _record(self) -> str:

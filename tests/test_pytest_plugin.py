@@ -59,10 +59,12 @@ def test_one_test_for_each_scenario_and_seed_with_all_that_explains_a_failure(
         [
             "*test_knows_when_it_is_over?two-parcels? FAILED*",
             "*two-parcels, seed 0: done/reachable (exit:0) in 3 turns",
+            "*flags: premature stop, false done",
+            "*not correct: done/reachable is not accepted (accepted: done/complete)",
             "*fell for: say (claim partial), turn 3",
             "*first wrong decision: turn 3: the harness ended as done and the work was not complete",
             "*text: One of two is sent.",
-            "*replay: evalkit harnesses run agent.py parcels.yaml",
+            "*replay: evalkit harnesses run agent.py parcels.yaml::two-parcels",
         ]
     )
     result.stdout.fnmatch_lines(

@@ -111,7 +111,10 @@ def _own_environment(harness: Harness) -> Environment:
 
 
 def set_up(harness: Harness, say: Say) -> Environment:
-    """Make the environment if it is not there. SetupError where that fails; ``say`` is told of progress."""
+    """Make the environment if it is not there; ``say`` is told of progress.
+
+    SetupError where that fails, MissingExtra where what makes it is not installed.
+    """
     if not needs_setup(harness):
         return environment_of(harness)
     folder = folder_of(harness)
@@ -138,7 +141,7 @@ def _make(harness: Harness, folder: Path, say: Say) -> None:
     if setup.python:
         uv = find_program("uv")
         if uv is None:
-            raise SetupError(str(missing(f"{name}: the environment", "uv")))
+            raise missing(f"{name}: the environment", "uv")
         python = str(folder / "python")
         say(f"{name}: installing {', '.join(setup.python)}")
         lock = harness.folder / "requirements.lock"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.extras import MissingExtra
 from evalkit.harnesses import pinned_environment
 from evalkit.harnesses.find import find_harness, shipped
 from evalkit.harnesses.manifest import Harness, ManifestError, parse_manifest
@@ -79,7 +80,7 @@ def test_a_failed_set_up_says_what_failed_and_leaves_nothing(
 def test_without_uv_the_error_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name, path=None: None)
     with pytest.raises(
-        SetupError, match=r"needs uv, which is not installed: pip install 'evalkit-endings\[harness\]'"
+        MissingExtra, match=r"needs uv, which is not installed: pip install 'evalkit-endings\[harness\]'"
     ):
         set_up(pinned(tmp_path, "thing==1.0"), lambda said: None)
 
