@@ -11,13 +11,14 @@ from evalkit.cli.kept_runs import kept_run
 from evalkit.harnesses.find import GUARANTEES, find_harness, shipped
 from evalkit.harnesses.manifest import Events
 from evalkit.reports.harnesses.guarantees import Cell, Row, cells_of, class_of, guarantees_markdown
+from evalkit.reports.harnesses.living import Lived, lived_of
 from evalkit.runs.plan import WORKER, is_worker, worker_cannot
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
-from evalkit.scoring.foreign_episode import why_not_expressible
+from evalkit.scoring.foreign_episode import lacks, why_not_expressible
 
-COMMAND = "evalkit harnesses guarantees --out docs/guarantees.md"
+COMMAND = "evalkit harnesses guarantees --plays {} --out docs/guarantees.md"
 
 
 def with_events() -> tuple[str, ...]:
@@ -30,31 +31,72 @@ def _compacts(name: str) -> bool:
     return not is_worker(name) and find_harness(name).events.compact is not None
 
 
-def make_guarantees(names: tuple[str, ...], workers: int | None, runs: Path, out: Path) -> None:
+def make_guarantees(names: tuple[str, ...], plays: int, workers: int | None, runs: Path, out: Path) -> None:
     """Run what is missing and write the page; without names of all, those with a compaction unplayed."""
     every = names or with_events()
     played = [name for name in every if names or not _compacts(name)]
-    set_up_all(tuple(name for name in played if not is_worker(name)))
+    set_up_all(tuple(name for name in every if not is_worker(name)))
     eventful = [scenario for scenario in load_suites() if scenario.events]
-    rows = []
-    for name in every:
-        cells: dict[str, Cell] = {}
-        if name in played:
-            store = kept_run((str(GUARANTEES),), name, workers, runs, "the guarantees")
-            cells = cells_of(store)
+    shown = load_file(GUARANTEES)
+    cells: dict[str, dict[str, tuple[Cell, ...]]] = {name: {} for name in every}
+    for play in range(1, plays + 1):
+        # Each play is a run of its own: what was played before is kept when more are asked for.
+        for name in played:
+            on = f"the guarantees, play {play} of {plays}"
+            store = kept_run(shown, name, workers, runs / f"play-{play}", on)
+            for scenario, cell in cells_of(store).items():
+                cells[name][scenario] = (*cells[name].get(scenario, ()), cell)
             store.close()
-        rows.append(_row(name, cells, eventful))
-    classes = [class_of(each.name, each.family, each.summary) for each in load_file(GUARANTEES)]
+    lived = [each for names_of in _by_framework(every) for each in _lived(names_of, eventful, workers, runs)]
+    rows = [_row(name, cells[name], eventful) for name in every]
+    classes = list(map(class_of, shown))
     date = time.strftime("%Y-%m-%d", time.gmtime())
     out.parent.mkdir(parents=True, exist_ok=True)
-    page = guarantees_markdown(rows, classes, len(eventful), COMMAND, date, __version__)
+    command = COMMAND.format(plays)
+    page = guarantees_markdown(rows, classes, lived, len(eventful), command, date, __version__)
     out.write_text(page, encoding="utf-8")
 
 
-def _row(name: str, cells: dict[str, Cell], eventful: list[Scenario]) -> Row:
+def _by_framework(names: tuple[str, ...]) -> list[list[str]]:
+    """The variants of each framework."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.partition(":")[0], []).append(name)
+    return list(found.values())
+
+
+def _why_not(scenario: Scenario, name: str) -> str | None:
+    """Why a scenario cannot be played with a harness, the durable worker included; None where it can."""
     if is_worker(name):
-        plays = sum(not worker_cannot(scenario) for scenario in eventful)
+        return worker_cannot(scenario) or None
+    return why_not_expressible(scenario, find_harness(name))
+
+
+def _lived(names: list[str], eventful: list[Scenario], workers: int | None, runs: Path) -> list[Lived]:
+    """What a framework made of each scenario, with the first of its variants that can play it."""
+    framework = names[0].partition(":")[0]
+    events = {scenario.name: tuple(lacks(scenario, Events())) for scenario in eventful}
+    playing: dict[str, list[Scenario]] = {}
+    lived = []
+    for scenario in eventful:
+        whys = {name: _why_not(scenario, name) for name in names}
+        player = next((name for name, why in whys.items() if why is None), None)
+        if player is None:
+            # The variant that lacks least says it best.
+            why = min(filter(None, whys.values()), key=len)
+            lived.append(Lived(framework, names[0], scenario.name, events[scenario.name], why=why))
+        else:
+            playing.setdefault(player, []).append(scenario)
+    for name, scenarios in playing.items():
+        store = kept_run(scenarios, name, workers, runs / "library", "the library's events")
+        lived += lived_of(store, framework, name, events)
+        store.close()
+    return lived
+
+
+def _row(name: str, cells: dict[str, tuple[Cell, ...]], eventful: list[Scenario]) -> Row:
+    plays = sum(_why_not(scenario, name) is None for scenario in eventful)
+    if is_worker(name):
         return Row(name, "the durable worker", cells, (), Events(("ended",), crash=True), plays)
     harness = find_harness(name)
-    plays = sum(why_not_expressible(scenario, harness) is None for scenario in eventful)
     return Row(name, harness.summary, cells, harness.manifest.promises, harness.events, plays)

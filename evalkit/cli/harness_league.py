@@ -19,6 +19,7 @@ from evalkit.reports.harnesses.league.figures import (
     row_of,
 )
 from evalkit.reports.harnesses.league.files import write_league
+from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.suites import load_suites
 from evalkit.wire.dialects import TITLES
 
@@ -38,8 +39,8 @@ def make_league(names: tuple[str, ...], library: bool, workers: int | None, out:
     families = {scenario.name: scenario.family for scenario in load_suites(())} if library else {}
     for name in names:
         harness = find_harness(name)
-        behaviours = kept_run((str(BEHAVIOURS),), name, workers, runs / "behaviours", "the behaviours")
-        whole = kept_run((), name, workers, runs / "library", "the library") if library else None
+        behaviours = kept_run(load_file(BEHAVIOURS), name, workers, runs / "behaviours", "the behaviours")
+        whole = kept_run(load_suites(), name, workers, runs / "library", "the library") if library else None
         heard = behaviours.recipe.heard.get(name)
         harness = msgspec.structs.replace(harness, heard=heard) if heard is not None else harness
         row = row_of(

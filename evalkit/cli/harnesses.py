@@ -224,14 +224,22 @@ def league(names: tuple[str, ...], library: bool, workers: int | None, out: Path
     show_default=True,
     help="Where the runs are kept; what has not changed is not run again.",
 )
+@click.option(
+    "--plays",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="How often each kill and each decision is played: where a race decides, plays differ.",
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The page.")
-def guarantees(names: tuple[str, ...], workers: int | None, runs: Path, out: Path) -> None:
+def guarantees(names: tuple[str, ...], workers: int | None, runs: Path, plays: int, out: Path) -> None:
     """What NAMEs gave when killed at each moment, and when a person decided: a table and what broke it.
 
-    Without NAMEs: the durable worker, and all shipped harnesses that something can happen to.
+    Beside it, what became of each event in the library's scenarios. Without NAMEs: the durable worker, and
+    all shipped harnesses that something can happen to.
     """
     from evalkit.cli.harness_guarantees import make_guarantees
 
     with one_line_errors():
-        make_guarantees(names, workers, runs, out)
+        make_guarantees(names, plays, workers, runs, out)
     click.echo(f"guarantees: {out}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,26 +10,24 @@ import click
 
 from evalkit.cli.progress import progress_of
 from evalkit.runs.engine import default_workers
-from evalkit.runs.plan import Plan, make_plan
+from evalkit.runs.plan import Plan, make_plan, sources_of
 from evalkit.runs.run import run_plan
 from evalkit.runs.store import FILE, Store
-from evalkit.scenarios.suites import load_suites
+from evalkit.scenarios.scenario import Scenario
 
 
-def kept_run(suites: tuple[str, ...], name: str, workers: int | None, folder: Path, on: str) -> Store:
-    """A harness's run on suites in ``folder``, whole; ``on`` says what they are."""
+def kept_run(scenarios: list[Scenario], name: str, workers: int | None, folder: Path, on: str) -> Store:
+    """A harness's run on scenarios in ``folder``, whole; ``on`` says what they are."""
     click.echo(f"{name} on {on}", err=True)
-    plan, store = _planned(suites, name, folder / name.replace(":", "-"))
+    # A program goes by its path, which is no place to keep or to remove anything.
+    plan, store = _planned(scenarios, name, folder / re.sub(r"[^\w.-]+", "-", name).strip("-."))
     with progress_of(plan.episodes(), quiet=False) as progress:
         run_plan(plan, store, workers or default_workers(), progress)
     return store
 
 
-def _planned(suites: tuple[str, ...], name: str, folder: Path) -> tuple[Plan, Store]:
-    scenarios = load_suites(suites)
-    places = dict.fromkeys(scenario.place for scenario in scenarios)
-    sources = {place: Path(place).read_text(encoding="utf-8") for place in places}
-    plan = make_plan(scenarios, sources, (), 1, harnesses=(name,))
+def _planned(scenarios: list[Scenario], name: str, folder: Path) -> tuple[Plan, Store]:
+    plan = make_plan(scenarios, sources_of(scenarios), (), 1, harnesses=(name,))
     if (folder / FILE).is_file():
         store = Store.open(folder, write=True)
         if store.recipe.id == plan.recipe.id:

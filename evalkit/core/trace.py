@@ -165,15 +165,11 @@ class Trace(Continuation):
         ``tokens`` is what it cost, input and output; ``output`` the latter, where a provider counted it.
         ``actions`` are the logical actions that it asks for.
         """
-        limits, turns, before = self.limits, self.turns, self.tokens
-        if self._limited:
-            earlier, spent, written, _ = self._spent
-            usd = 0.0 if limits.usd is None else self._usd(spent, written)
-            reached = limits.reached(turns - earlier, before - spent, usd)
-            if reached:
-                self._beyond(reached)
-        self.turns = turns + 1
-        self.tokens = before + tokens
+        reached = self.reached
+        if reached:
+            self._beyond(reached)
+        self.turns += 1
+        self.tokens += tokens
         self.output_tokens += turn.tokens if output is None else output
         self.last = turn
         self.cause = cause
@@ -200,6 +196,15 @@ class Trace(Continuation):
             self.futile_retries += 1
             # rule: futile_retries
             self.found("futile_retries", f"request {self.requests} asks the same again after {self._futile}")
+
+    @property
+    def reached(self) -> str:
+        """The native name of the limit that leaves no further turn; empty where there is one."""
+        if not self._limited:
+            return ""
+        earlier, spent, written, _ = self._spent
+        usd = 0.0 if self.limits.usd is None else self._usd(spent, written)
+        return self.limits.reached(self.turns - earlier, self.tokens - spent, usd)
 
     def _usd(self, tokens: int, output: int) -> float:
         """The dollars spent since so many tokens, so many of them output, had been."""

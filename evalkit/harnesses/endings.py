@@ -46,13 +46,14 @@ class Further(msgspec.Struct, frozen=True):
     """How an episode goes on behind an ending or a crash.
 
     ``message`` is the user's next message, ``decisions`` are those about calls that waited. ``restart``: the
-    program is started again in the same folder and told that it resumes, ``after_s`` seconds from now; else
-    a resident process gets a further line.
+    program is started again in the same folder and told that it resumes, ``after_s`` seconds from now and by
+    ``resumers`` processes at once; else a resident process gets a further line.
     """
 
     message: str | None = None
     restart: bool = False
     after_s: float = 0.0
+    resumers: int = 1
     decisions: list[dict[str, Any]] | None = None
 
     @property

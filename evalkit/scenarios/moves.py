@@ -312,11 +312,13 @@ class CrashSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """The moment at which the harness is killed.
 
     ``before``: of a call neither the effect nor the answer. ``wait_ms`` lies between the moment and the kill.
+    ``resumers`` processes go on at once from what it kept; the most in a scenario hold for all its kills.
     """
 
     at: Literal["tool", "answered", "request", "reply", "waiting", "ended"] = "tool"
     before: bool = False
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] | None = None
+    resumers: Annotated[int, Meta(ge=1, le=8)] = 1
 
     @property
     def wait(self) -> int:
@@ -346,16 +348,21 @@ class ApproveSpec(Struct, frozen=True, forbid_unknown_fields=True):
     """What a person decides about the gated calls of the move before.
 
     ``change`` puts another id into a call's arguments, ``order`` is that of the decisions, ``twice`` sends
-    each twice.
+    each twice. ``late``: nobody decides while it waits; it has ended for that and is started again.
     """
 
     allow: tuple[str, ...] | Literal["all"] = ()
     refuse: tuple[str, ...] = ()
     change: dict[str, str] = {}
     order: tuple[str, ...] = ()
-    when: Literal["now", "after_restart", "never"] = "now"
+    when: Literal["now", "after_restart", "late", "never"] = "now"
     twice: bool = False
     message: str = ""
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the decision comes only to a program that was started again."""
+        return self.when in ("after_restart", "late")
 
 
 class ApproveMove(Move, frozen=True):

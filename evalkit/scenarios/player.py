@@ -206,7 +206,7 @@ class Player:
                 if begins:
                     if spared and op.happens:
                         steps = op.steps(())
-                        spared, step = _spare(spared, pc, steps)
+                        spared, step = spare(spared, pc, steps)
                         if step == steps:
                             pc, step = pc + 1, 0
                             continue
@@ -355,7 +355,7 @@ class Player:
         return until == "any"
 
 
-def _spare(
+def spare(
     spared: tuple[tuple[int, int], ...], pc: int, steps: int
 ) -> tuple[tuple[tuple[int, int], ...], int]:
     """What is left to pass over, and the step at which a fault or event of so many steps begins."""

@@ -20,6 +20,9 @@ from evalkit.scenarios.moves import (
 )
 from evalkit.worlds import World, WorldSpec
 
+#: The event of a kill that more than one process resumes at once.
+SEVERAL = "several that resume at once"
+
 
 class TaskSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the harness is asked to do."""
@@ -81,10 +84,12 @@ class Scenario(msgspec.Struct, frozen=True):
         every = walk(self.moves)
         found = {verb_of(move) for move in every}
         waits = any(isinstance(move, CrashMove) and move.spec.at == "waiting" for move in every)
-        after = any(isinstance(move, ApproveMove) and move.spec.when == "after_restart" for move in every)
+        several = any(isinstance(move, CrashMove) and move.spec.resumers > 1 for move in every)
+        after = any(isinstance(move, ApproveMove) and move.spec.restarts for move in every)
         return (
             *(verb for verb in EVENTS if verb in found),
             *(("crash while an approval is open",) if waits else ()),
+            *((SEVERAL,) if several else ()),
             *(("approve after a restart",) if after else ()),
         )
 

@@ -25,7 +25,7 @@ from evalkit.harnesses.resident import ResidentRunner
 from evalkit.harnesses.service import ServiceRunner
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.moves import ApproveMove, CompactMove, CrashMove, UserMove
-from evalkit.scenarios.scenario import Scenario, walk
+from evalkit.scenarios.scenario import SEVERAL, Scenario, walk
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
 from evalkit.scoring.reasons import first_harm
@@ -101,6 +101,8 @@ def why_not_expressible(scenario: Scenario, harness: Harness) -> str | None:
     lacking = lacks(scenario, harness.events)
     if lacking:
         return f"the harness has no notion of: {', '.join(lacking)}"
+    if SEVERAL in scenario.events and not harness.resident:
+        return "several can resume it at once only where it is a resident process"
     if _killed_waiting(scenario) and harness.events.approve == "returns" and not harness.resident:
         return "it has ended while it waits for a person: there is nothing to kill"
     by = harness.events.compacts_by
@@ -148,7 +150,7 @@ def lacks(scenario: Scenario, notions: Events) -> list[str]:
             lacking["approve"] = None
         elif isinstance(move, ApproveMove) and move.spec.change and not notions.change:
             lacking["approve (change)"] = None
-        elif isinstance(move, ApproveMove) and move.spec.when == "after_restart" and not notions.crash:
+        elif isinstance(move, ApproveMove) and move.spec.restarts and not notions.crash:
             lacking["approve (after a restart)"] = None
     return list(lacking)
 
@@ -215,6 +217,8 @@ class Trial:
         by = contract.events.compacts_by
         if by is not None:
             self.stage.compactor = Compactor(by, compactions(arena.scenario))
+        crashes = [move.spec for move in walk(arena.scenario.moves) if isinstance(move, CrashMove)]
+        self._resumers = max((spec.resumers for spec in crashes), default=1)
         self._landed = self._missed = 0
         #: The process that was killed last: the next must be another.
         self._leg = 0
@@ -246,13 +250,15 @@ class Trial:
             lands = finished.killed or (finished.waits and left > 0)
             self._landed += lands
             self._missed += not lands
-            wire.died()
+            wire.died(self._resumers)
             self._leg = finished.leg
-            return Further(restart=True, after_s=max(left, 0.0)) if lands else None
+            return self._again(max(left, 0.0)) if lands else None
         if wire.failure is not None or finished.never or finished.problem:
             return None
         if isinstance(finished.told, dict) and isinstance(finished.told.get("waiting"), list):
             return self._decided(finished)
+        if self._is_late:
+            return self._decides_late(finished)
         ending, _ = ending_of(finished, self._contract.rules)
         turn = self.stage.previous.turn
         if turn is None:
@@ -263,9 +269,9 @@ class Trial:
                 events = self.stage.after(ending, resumed(turn, self.stage, last))
         except Crashed:
             self._landed += 1
-            wire.died()
+            wire.died(self._resumers)
             self._leg = finished.leg
-            return Further(restart=True)
+            return self._again()
         said = [event.text for event in events if isinstance(event, UserWrites)]
         if not said:
             return None
@@ -273,17 +279,34 @@ class Trial:
         wire.words.say(message)
         return Further(message)
 
+    @property
+    def _is_late(self) -> bool:
+        """Whether a person was asked who decides when the program has ended for want of a decision."""
+        stage = self.stage
+        asked = stage.approver is not None and stage.approver.exercised
+        late = stage.decides is not None and stage.decides.when == "late"
+        return asked and late and not self._wire.resumed
+
+    def _decides_late(self, finished: Finished) -> Further:
+        """It has ended as it waited, and is started again to be told."""
+        self._wire.died(self._resumers)
+        self._leg = finished.leg
+        return self._again()
+
+    def _again(self, after_s: float = 0.0) -> Further:
+        return Further(restart=True, after_s=after_s, resumers=self._resumers)
+
     def _decided(self, finished: Finished) -> Further | None:
         """What a person decides about the calls that a program waits for; None where nobody comes."""
         try:
             decisions = self._wire.asked(finished.told["waiting"])
         except Crashed:
             self._landed += 1
-            self._wire.died()
+            self._wire.died(self._resumers)
             self._leg = finished.leg
-            return Further(restart=True)
+            return self._again()
         if not decisions:
-            return None
+            return self._decides_late(finished) if self._is_late else None
         return Further(decisions=[msgspec.to_builtins(decision) for decision in decisions])
 
     def carries_over(self, strays: int) -> bool:
@@ -296,21 +319,28 @@ class Trial:
 
     def _life(self) -> None:
         """What became of the user's words, and whether all that the script does could come to pass."""
-        trace, words = self.stage.trace, self._wire.words
+        trace, words, approver = self.stage.trace, self._wire.words, self.stage.approver
         assert trace is not None
-        if self.stage.approver is not None:
-            self.stage.approver.close()
-        for text in (*words.undelivered, *self.stage.unsaid):
+        if approver is not None:
+            approver.close()
+        # Words behind the last turn that the limits allow can stand in no request.
+        for text in () if trace.reached else (*words.undelivered, *self.stage.unsaid):
             trace.undelivered_words += 1
             trace.found("undelivered_words", text)
         for text in words.forgotten:
             trace.forgotten_words += 1
             trace.found("forgotten_words", text)
-        crashes = any(isinstance(move, CrashMove) for move in walk(self._arena.scenario.moves))
-        trace.not_exercised = bool(self._missed or (crashes and not self._landed) or self.seen.unreachable)
+        happens = {type(move) for move in walk(self._arena.scenario.moves)}
         compactor = self.stage.compactor
-        if compactor is not None and any(compactions(self._arena.scenario)) and not compactor.exercised:
-            trace.not_exercised = True
+        trace.not_exercised = bool(
+            self._missed
+            or (self._resumers > 1 and not self._wire.gathered)
+            or self.seen.unreachable
+            or (CrashMove in happens and not self._landed)
+            or (UserMove in happens and not words.any and not self.stage.unsaid)
+            or (ApproveMove in happens and approver is not None and not approver.exercised)
+            or (CompactMove in happens and compactor is not None and not compactor.exercised)
+        )
 
     def close(self) -> bool:
         """Let nothing more in; whether calls of the last turn were not run."""

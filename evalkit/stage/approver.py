@@ -64,6 +64,8 @@ class Approver:
         self._stage = stage
         self._together = together
         self._held: list[_Held] = []
+        #: Whether the person was asked what the script has an answer to, or a gated call ran unasked.
+        self.exercised = False
 
     def asked(self, calls: Sequence[Any], *, resumed: bool) -> list[Decision]:
         """The decisions about calls that are laid before the person, in the person's order.
@@ -102,6 +104,7 @@ class Approver:
         changed = self._find("change", tool, values)
         if item is None and (changed is None or self._own(tool, values)):
             return None
+        self.exercised = True
         trace = self._stage.trace
         allowed = changed or self._find("allow", tool, values)
         if allowed is None:
@@ -168,7 +171,8 @@ class Approver:
         if before is not None:
             return before.decision
         spec, world = self._stage.decides, self._stage.world
-        if spec is None or spec.when == "never" or (spec.when == "after_restart" and not resumed):
+        self.exercised = self.exercised or spec is not None
+        if spec is None or spec.when == "never" or (spec.restarts and not resumed):
             return None
         if item in spec.change:
             other = spec.change[item]

@@ -14,8 +14,9 @@ from evalkit.core.requests import Request, stimulus
 from evalkit.core.tasks import Task
 from evalkit.core.trace import Trace
 from evalkit.core.turns import Turn, count_tokens
+from evalkit.scenarios.emissions import Emission
 from evalkit.scenarios.moves import ApproveSpec, CompactSpec, CrashSpec
-from evalkit.scenarios.player import Player
+from evalkit.scenarios.player import Player, spare
 from evalkit.scenarios.program import PlayerState
 from evalkit.stage.compactor import Compactor
 from evalkit.stage.conversation import Conversation
@@ -302,6 +303,17 @@ class Events(Conversation):
         self._crash_answered = self._crash_waiting = False
         self._crashed = True
         raise Crashed
+
+    def _crash_within(self, emitted: Emission) -> int | None:
+        """After how many calls of a turn its own crash is due; None without one, or if it came already."""
+        if emitted.crash_after is None:
+            return None
+        spared, came = spare(self.state.spared, self.state.pc, 1)
+        if came:
+            self.state = msgspec.structs.replace(self.state, spared=spared)
+            return None
+        self._meet()
+        return emitted.crash_after
 
     def _foresee_crash(self, turn: Turn) -> None:
         """Make ready for a crash at the moments before the next request comes."""

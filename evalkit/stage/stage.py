@@ -194,6 +194,7 @@ class Stage(Events):
 
     def _noted(self, turn: Turn, emitted: Emission, parent: int) -> None:
         """What a stage at the end of a wire, and scripts with events, keep of a turn."""
+        crash_after = self._crash_within(emitted) if self.crashes else None
         if self.remembers:
             self._answered.append(Answered(self.state, self.previous, parent, self._met, emitted.actions))
         if self._waiting:
@@ -205,7 +206,7 @@ class Stage(Events):
         if self.player.approves:
             self._foresee_approval()
         if self.crashes:
-            self._crash_after = emitted.crash_after
+            self._crash_after = crash_after
             self._foresee_crash(turn)
 
     def run(self, call: Call, key: str | None = None, instead: str | None = None) -> Result:

@@ -121,7 +121,9 @@ class Tools:
         tool, values = self.task.tools.get(call.tool), parse_arguments(arguments)
         name = values.get(tool.item or "") if tool is not None and values is not None else None
         bit = self.world.vocabulary.get(name, 0) if isinstance(name, str) else 0
-        if values is None or not isinstance(name, str) or not bit & self.world.gated or spec.when != "now":
+        never = spec.when == "never"
+        if values is None or not isinstance(name, str) or not bit & self.world.gated or never:
+            # Who asks nobody waits as long as it takes: a decision that comes late is there.
             return arguments
         if name in spec.refuse:
             return f"{name}: refused{': ' + spec.message if spec.message else ''}", True

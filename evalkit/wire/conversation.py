@@ -203,7 +203,9 @@ def join(memory: Memory, incoming: Incoming, *, retried: bool) -> Joined:
     if number:
         at = memory.turns[number - 1]
         tail = pieces[length:]
-        if memory.died and number == turns and at.sent.turn.calls and tail and all(map(_is_users, tail)):
+        never_kept = memory.died and number == turns and at.sent.turn.calls
+        if never_kept and tail and all(isinstance(piece.block, Text) for piece in tail):
+            # Frameworks put words of their own, as the assistant's too, where a turn is missing.
             return _anew(memory, plain, start, pieces, point, at.parent)
         held = incoming.continues == at.sent.id
         dropped = number == turns and bool(tail or memory.fault or not _holds(at.sent.turn))

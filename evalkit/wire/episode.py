@@ -89,8 +89,11 @@ class WireEpisode:
         self.words = Words()
         #: When the script kills the harness; until it is dead, nothing is answered.
         self.kill_at: float | None = None
-        #: Whether the harness was killed and started again.
-        self.resumed = False
+        #: How often the harness was killed and started again: a request belongs to one of its lives.
+        self.lives = 0
+        #: How many processes are to resume it at once, until their first requests have all come.
+        self.gathers = 0
+        self.gathered = False
         self._dead = threading.Event()
         self._fetched = threading.Event()
         self._pending: Pending | None = None
@@ -531,11 +534,17 @@ class WireEpisode:
         self._dead.wait(_DEAD_S)
         return Reply(cut="before_headers", said="no answer: the harness is killed")
 
-    def died(self) -> None:
-        """The harness is dead; what follows is another process."""
+    @property
+    def resumed(self) -> bool:
+        """Whether the harness was killed and started again."""
+        return self.lives > 0
+
+    def died(self, resumers: int = 1) -> None:
+        """The harness is dead; what follows is another process, or several."""
         self.kill_at = None
+        self.gathers = resumers if resumers > 1 else 0
         self.memory.summed, self.memory.died = False, True
-        self.resumed = True
+        self.lives += 1
         dead, self._dead = self._dead, threading.Event()
         self.script.killed()
         dead.set()

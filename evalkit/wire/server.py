@@ -10,6 +10,7 @@ import asyncio
 import secrets
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -27,6 +28,9 @@ HOST = "127.0.0.1"
 _BACKLOG = 1024
 #: How long a repeated request waits for the news that its answer was lost.
 _RESET_S = 0.001
+#: How long the first of several processes that resume at once waits for the last.
+_GATHERED_S = 60.0
+_DEAD = Reply(cut="before_headers", said="no answer: its sender was killed")
 _PATHS: dict[str, Dialect] = {
     "/v1/messages": "anthropic",
     "/v1/responses": "responses",
@@ -51,6 +55,9 @@ class Entry(msgspec.Struct):
     lock: asyncio.Lock
     #: Requests for turns that have come and are not answered.
     open: int = 0
+    #: First requests of processes that resume at once, and whether all have come.
+    here: int = 0
+    all_here: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class Server:
@@ -178,6 +185,9 @@ class Server:
             self.strays += bool(token)
             return Answered(json_reply(error_body("chat", 404, "No such episode."), status=404))
         episode = entry.episode
+        if episode.gathers:
+            await _gathered(entry)
+        life = episode.lives
         if path == "/user" and request.method == "GET":
             # Beside the others: a request may wait for the words to be fetched.
             said = await asyncio.to_thread(episode.fetch)
@@ -189,7 +199,9 @@ class Server:
             entry.open += path in _PATHS
             try:
                 async with entry.lock:
-                    reply = await self._answer(episode, request, path, query, beside)
+                    # What a program has sent before it was killed has waited here, and is nobody's.
+                    alive = episode.lives == life
+                    reply = await self._answer(episode, request, path, query, beside) if alive else _DEAD
             finally:
                 entry.open -= path in _PATHS
         if reply.cut == "stall":
@@ -216,10 +228,24 @@ class Server:
     async def _on_mcp(self, token: str, work: Callable[[WireEpisode], Any]) -> Any:
         """Do something with an episode for a tool client, in turn with its other requests."""
         entry = self._entries[token]
+        life = entry.episode.lives
         async with entry.lock:
+            if entry.episode.lives != life:
+                raise ConnectionError(_DEAD.said)
             if entry.episode.blocking:
                 return await asyncio.to_thread(work, entry.episode)
             return work(entry.episode)
+
+
+async def _gathered(entry: Entry) -> None:
+    """Hold the first request of each process that resumes an episode until all of them have come."""
+    entry.here += 1
+    if entry.here >= entry.episode.gathers:
+        entry.episode.gathered = True
+        entry.all_here.set()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(entry.all_here.wait(), _GATHERED_S)
+    entry.episode.gathers = 0
 
 
 def _split(target: str) -> tuple[str, str, dict[str, list[str]]]:

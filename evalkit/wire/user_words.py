@@ -81,6 +81,11 @@ class Words:
         return tuple(said.text for said in self._said if said.last == before > 0 and said.summed < before)
 
     @property
+    def any(self) -> bool:
+        """Whether the user has written anything."""
+        return bool(self._said)
+
+    @property
     def undelivered(self) -> tuple[str, ...]:
         """Messages that stood in no request."""
         return tuple(said.text for said in self._said if not said.first)

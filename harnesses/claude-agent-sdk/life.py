@@ -31,11 +31,12 @@ def served(job, spec):
     return run
 
 
-def options_of(job, config, resumed):
+def options_of(job, config, resumed, waiting):
     async def may(name, arguments, context):
         call = {"id": context.tool_use_id, "tool": name, "arguments": arguments}
         decisions = await asyncio.to_thread(lambda: list(job.approve([call])))
         if not decisions:
+            waiting.append(call)
             return PermissionResultDeny(message="nobody has decided", interrupt=True)
         if decisions[0]["decision"] == "refuse":
             return PermissionResultDeny(message=decisions[0]["reason"] or "refused")
@@ -53,6 +54,7 @@ def options_of(job, config, resumed):
         can_use_tool=may if asks else None,
         setting_sources=[],
         cwd=job.folder,
+        max_turns=job.max_turns,
         env={"CLAUDE_CONFIG_DIR": str(config)},
         **({"resume": SESSION} if resumed else {"session_id": SESSION}),
     )
@@ -60,13 +62,16 @@ def options_of(job, config, resumed):
 
 async def one_run(job, client, words):
     """The result of the last turn that the words, and those that come meanwhile, have led to."""
-    sent = []
+    sent, over = [], asyncio.Event()
+
+    async def fetch():
+        for heard in await asyncio.to_thread(job.messages):
+            sent.append(heard)
+            await client.query(heard)
 
     async def listen():
-        while True:
-            for heard in await asyncio.to_thread(job.messages):
-                sent.append(heard)
-                await client.query(heard)
+        while not over.is_set():
+            await fetch()
             await asyncio.sleep(0.02)
 
     await client.query(words)
@@ -77,6 +82,7 @@ async def one_run(job, client, words):
             message = await asyncio.wait_for(anext(messages), wait)
             if isinstance(message, ResultMessage):
                 native = f"{message.subtype}/{message.terminal_reason}"
+                await fetch()
                 if not sent:
                     return native
                 sent.clear()
@@ -85,17 +91,21 @@ async def one_run(job, client, words):
     except (TimeoutError, StopAsyncIteration):
         return native
     finally:
-        listening.cancel()
+        # Cancelled, it would take along what it has just fetched.
+        over.set()
+        await listening
 
 
 async def work(job):
     config = pathlib.Path(job.folder, "claude")
     resumed = job.resumes and any(config.glob(f"projects/*/{SESSION}.jsonl"))
     ended = resumed and ENDED.exists()
-    words = "Continue." if resumed else job.prompt
-    async with ClaudeSDKClient(options_of(job, config, resumed)) as client:
+    words, waiting = "Continue." if resumed else job.prompt, []
+    async with ClaudeSDKClient(options_of(job, config, resumed, waiting)) as client:
         native = ENDED.read_text() if ended else await one_run(job, client, words)
         while True:
+            if waiting:
+                return {"waiting": waiting}
             ENDED.write_text(native)
             words = await asyncio.to_thread(job.next_message, native)
             if words is None:

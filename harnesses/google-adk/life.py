@@ -5,7 +5,7 @@ import functools
 
 from anthropic import AsyncAnthropic
 from evalkit_harness import serve
-from google.adk.agents import LlmAgent
+from google.adk.agents import LlmAgent, RunConfig
 from google.adk.apps.app import App, EventsCompactionConfig, ResumabilityConfig
 from google.adk.models.anthropic_llm import AnthropicLlm
 from google.adk.runners import Runner
@@ -73,7 +73,8 @@ async def work(job):
 
     async def go_on(said=None, invocation=None):
         given = {"user_id": WHERE["user_id"], "session_id": WHERE["session_id"]}
-        async for _ in runner.run_async(**given, new_message=said, invocation_id=invocation):
+        limits = RunConfig(max_llm_calls=job.max_turns or 500)
+        async for _ in runner.run_async(**given, new_message=said, invocation_id=invocation, run_config=limits):
             pass
 
     kept = (await session()).events

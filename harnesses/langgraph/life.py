@@ -7,6 +7,7 @@ from langchain.agents import create_agent
 from langchain.agents.middleware import (
     AgentMiddleware,
     HumanInTheLoopMiddleware,
+    ModelCallLimitMiddleware,
     SummarizationMiddleware,
     hook_config,
 )
@@ -36,6 +37,8 @@ class Inbox(AgentMiddleware):
 
 def middleware_of(job, model):
     yield Inbox(job)
+    if job.max_turns:
+        yield ModelCallLimitMiddleware(thread_limit=job.max_turns, exit_behavior="error")
     changing = [tool["name"] for tool in job.tools if not tool["name"].startswith(("list_", "read_"))]
     if job.variant in ("approval", "batched"):
         allowed = {"allowed_decisions": ["approve", "edit", "reject"]}

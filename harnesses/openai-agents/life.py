@@ -33,10 +33,11 @@ def agent_of(job):
 async def streamed(job, agent, given, session):
     """One run; words that come meanwhile stop it after the turn, and go into what follows."""
     while True:
-        run, words = Runner.run_streamed(agent, given, session=session, max_turns=40), []
+        run = Runner.run_streamed(agent, given, session=session, max_turns=job.max_turns or 40)
+        words, over = [], asyncio.Event()
 
-        async def listen(run=run, words=words):
-            while True:
+        async def listen(run=run, words=words, over=over):
+            while not over.is_set():
                 if heard := await asyncio.to_thread(job.messages):
                     words += heard
                     run.cancel(mode="after_turn")
@@ -51,7 +52,9 @@ async def streamed(job, agent, given, session):
                     # By itself the session compacts only behind an answer without calls.
                     run.cancel(mode="after_turn")
         finally:
-            listening.cancel()
+            # Cancelled, it would take along what it has just fetched.
+            over.set()
+            await listening
         words += await asyncio.to_thread(job.messages)
         if not words and job.variant == "compaction" and run.final_output is None:
             await session.run_compaction()

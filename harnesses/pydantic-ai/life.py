@@ -4,10 +4,11 @@ import asyncio
 import pathlib
 
 from evalkit_harness import serve
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied, UserError
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelRequest, ModelResponse
 from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.usage import UsageLimits
 
 KEPT = pathlib.Path("messages.json")
 ASK = "Summarise what was done and what is open. Text only."
@@ -35,13 +36,19 @@ def agent_of(job):
 
 
 async def one_run(job, agent, prompt, history, decided=None):
-    """One run, kept at each of its nodes; words that come meanwhile go into it."""
-    async with agent.iter(prompt, message_history=history, deferred_tool_results=decided) as run:
+    """One run, kept at each of its nodes, and words that came too late for it; others go into it."""
+    limits, late, over = UsageLimits(request_limit=job.max_turns or 50), [], asyncio.Event()
+    given = {"message_history": history, "deferred_tool_results": decided, "usage_limits": limits}
+    async with agent.iter(prompt, **given) as run:
 
         async def listen():
-            while True:
+            while not over.is_set():
                 for words in await asyncio.to_thread(job.messages):
-                    run.enqueue(words)
+                    try:
+                        run.enqueue(words)
+                    except UserError:
+                        # It had come to its end.
+                        late.append(words)
                 await asyncio.sleep(0.02)
 
         listening = asyncio.create_task(listen())
@@ -51,8 +58,10 @@ async def one_run(job, agent, prompt, history, decided=None):
                 request = getattr(node, "request", None)
                 keep([*run.all_messages(), *([request] if request else [])])
         finally:
-            listening.cancel()
-    return run.result
+            # Cancelled, it would take along what it has just fetched.
+            over.set()
+            await listening
+    return run.result, late + await asyncio.to_thread(job.messages)
 
 
 def keep(messages):
@@ -69,9 +78,10 @@ async def work(job):
     agent, prompt, history = agent_of(job), job.prompt, None
     if job.resumes and KEPT.exists():
         prompt, history = None, ModelMessagesTypeAdapter.validate_json(KEPT.read_bytes())
-    decided = None
+    decided, words = None, []
     while True:
-        result = await one_run(job, agent, prompt, history, decided)
+        result, late = await one_run(job, agent, prompt, history, decided)
+        words += late
         history, decided = result.all_messages(), None
         keep(history)
         if isinstance(result.output, DeferredToolRequests):
@@ -84,6 +94,9 @@ async def work(job):
                 return {"waiting": calls}
             decided = DeferredToolResults(approvals={told["id"]: decision(told) for told in decisions})
             prompt = None
+            continue
+        if words:
+            prompt, words = "\n".join(words), []
             continue
         prompt = await asyncio.to_thread(job.next_message, result.response.finish_reason or "none")
         if prompt is None:

@@ -65,6 +65,7 @@ async function oneRun(job, settings, messages) {
     },
   }).finally(() => (over = true));
   await listening;
+  late.push(...(await job.messages()).map((content) => ({ role: "user", content })));
   // What is told of an undelivered message comes in its own turn of the event loop.
   await new Promise((done) => setTimeout(done, 0));
   return { native: result.finishReason, late, messages: [...before, ...result.steps.at(-1).response.messages] };
@@ -76,7 +77,7 @@ await serve(async (job) => {
   const settings = {
     model: createAnthropic({ baseURL: `${job.anthropicUrl}/v1` })(job.model),
     tools,
-    stopWhen: isStepCount(40),
+    stopWhen: isStepCount(job.maxTurns ?? 40),
     toolApproval: Object.fromEntries(asks.map((name) => [name, "user-approval"])),
   };
   const again = job.resumes && existsSync(KEPT);

@@ -263,6 +263,23 @@ class TestKilledWhileItWaits:
         assert (episode.unapproved_calls, episode.duplicate_effects) == (again, again), episode
         assert not episode.not_exercised
 
+    @pytest.mark.parametrize("resident", [True, False], ids=["resident", "command"])
+    def test_a_decision_that_comes_late(self, tmp_path: Path, resident: bool) -> None:
+        """It has ended as it waited; started again it asks again, and only then somebody decides."""
+        approve = ONE_OF_EACH.replace("{allow", "{when: late, allow")
+        text = SAVES.replace(
+            "        for decision in DECIDED:",
+            "        decided = list(job.approve(asked))\n"
+            "        if not decided:\n            return {'waiting': asked}\n"
+            "        for decision in decided:",
+        )
+        moves = MOORINGS.replace("APPROVE", approve)
+        events = {"approve": "callback", "decide": "all", "crash": True}
+        episode = play(tmp_path, text, moves, resident=resident, events=events)
+        assert (episode.outcome, episode.correct, episode.not_exercised) == ("done/complete", True, False)
+        reason = why_not_expressible(scenario(moves), made(tmp_path, text, events=EVENTS["callback"]))
+        assert reason == "the harness has no notion of: approve (after a restart)"
+
     def test_what_has_ended_as_it_waits_cannot_be_killed(self, tmp_path: Path) -> None:
         text = scenario(MOORINGS.replace("APPROVE", KILLED["behind"]))
         harness = made(tmp_path, SAVES, resident=False, events={**EVENTS["returns"], "crash": True})

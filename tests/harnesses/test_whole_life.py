@@ -11,6 +11,7 @@ import pytest
 from evalkit.harnesses.manifest import Harness, parse_manifest
 from evalkit.scoring.episode import Episode
 from evalkit.scoring.foreign_episode import why_not_expressible
+from evalkit.wire import server
 from tests.harnesses.episodes import played, scenario
 
 #: A loop over the standard library alone that keeps its conversation in a file of its folder.
@@ -116,6 +117,11 @@ SAYS_GO_ON = SAVES.replace(
     "    while True:",
     '    if job.resumes:\n        messages.append({"role": "user", "content": "Continue."})\n    while True:',
 )
+#: The same, and it puts words in the model's mouth where the turn is missing, as Claude Code does.
+FILLS_IN = SAYS_GO_ON.replace(
+    "    if job.resumes:\n",
+    '    if job.resumes:\n        messages.append({"role": "assistant", "content": "Nothing requested."})\n',
+)
 NODE = """
 const { serve } = await import(process.env.EVALKIT_CLIENT);
 const turn = async (job, messages) => {
@@ -216,6 +222,17 @@ class TestAMessageAfterAnEnding:
         assert not episode.correct
         assert "And now ring bell-high, please." in [one.thing for one in episode.findings]
 
+    @pytest.mark.parametrize(("turns", "undelivered"), [(3, 0), (9, 1)])
+    def test_words_behind_the_last_turn_of_the_limit_have_no_request(
+        self, tmp_path: Path, turns: int, undelivered: int
+    ) -> None:
+        leaves = TALKS.replace(
+            "if said is None:\n            return None", 'if said:\n            return {"ending": "limit"}'
+        )
+        text = LATER.replace("world:", f"limits: {{turns: {turns}}}\nworld:")
+        episode = play(tmp_path, leaves, text, resident=True, events={"user": ["ended"]})
+        assert (episode.ending, episode.undelivered_words) == ("limit", undelivered), episode
+
     def test_words_that_the_last_request_has_lost_are_forgotten(self, tmp_path: Path) -> None:
         episode = play(tmp_path, FORGETS, LATER, resident=True, events={"user": ["ended"]})
         assert (episode.undelivered_words, episode.forgotten_words) == (0, 1)
@@ -238,11 +255,12 @@ class TestWordsWhileItWorks:
 
 
 class TestKilledAndResumed:
+    @pytest.mark.parametrize("program", [SAYS_GO_ON, FILLS_IN], ids=["user", "assistant"])
     @pytest.mark.parametrize("moment", ["tool, before: true", "reply"])
-    def test_a_turn_that_was_never_kept_is_said_anew(self, tmp_path: Path, moment: str) -> None:
+    def test_a_turn_that_was_never_kept_is_said_anew(self, tmp_path: Path, moment: str, program: str) -> None:
         """What it says at its restart is no answer to a call that the request does not hold."""
         text = CRASH.replace("MOMENT", moment)
-        episode = play(tmp_path, SAYS_GO_ON, text, resident=True, events={"crash": True})
+        episode = play(tmp_path, program, text, resident=True, events={"crash": True})
         assert (episode.outcome, episode.correct) == ("done/complete", True), episode
         assert (episode.rolled_back, episode.closed_calls, episode.not_exercised) == (1, 0, False)
 
@@ -267,11 +285,44 @@ class TestKilledAndResumed:
         assert episode.rolled_back == 1
         assert episode.outcome == "done/complete"
 
+    @pytest.mark.parametrize(("times", "again"), [(1, 1), (2, 2)])
+    def test_a_kill_within_a_turn_comes_once_each_time_that_the_script_has_it(
+        self, tmp_path: Path, times: int, again: int
+    ) -> None:
+        """The turn is not kept, so it is said anew: without a second kill, or the run would never end."""
+        turn = f"repeat: {{times: {times}, do: [{{turn: [{{work: 1}}, {{crash: true}}]}}]}}"
+        text = CRASH.replace("  - work: 1\n  - crash: {at: MOMENT}\n", f"  - {turn}\n")
+        assert turn in text
+        episode = play(tmp_path, SAVES, text, resident=True, events={"crash": True})
+        assert (episode.outcome, episode.duplicate_effects, episode.rolled_back) == (
+            "done/complete",
+            again,
+            again,
+        )
+        assert not episode.not_exercised
+
     def test_who_starts_over_has_forgotten(self, tmp_path: Path) -> None:
         episode = play(tmp_path, STARTS_OVER, CRASH.replace("MOMENT", "answered"), events={"crash": True})
         assert episode.amnesia == 1
         assert (episode.outcome, episode.duplicate_effects) == ("done/complete", 1)
         assert not episode.correct
+
+    def test_a_call_that_was_under_way_when_it_was_killed_has_no_effect(self, tmp_path: Path) -> None:
+        """Of two calls made side by side the first is killed; the second had come, and its sender is dead."""
+        at_once = SAVES.replace(
+            "    results = [\n",
+            "    from concurrent.futures import ThreadPoolExecutor\n"
+            "    calls = [b for b in answer['content'] if b['type'] == 'tool_use']\n"
+            "    run = lambda b: str(job.call(b['name'], b['input']))\n"
+            "    said = list(ThreadPoolExecutor(4).map(run, calls))\n"
+            "    results = [\n",
+        ).replace('str(job.call(b["name"], b["input"]))', "said.pop(0)")
+        assert "said.pop(0)" in at_once
+        turn = "  - turn: [{crash: true}, {work: 2, parallel: true}]\n"
+        text = CRASH.replace("  - work: 1\n  - crash: {at: MOMENT}\n  - work: rest\n", turn)
+        episode = play(tmp_path, at_once, text, resident=True, events={"crash": True})
+        assert (episode.outcome, episode.duplicate_effects) == ("done/complete", 0), episode
+        assert not episode.not_exercised
 
     def test_a_crash_that_never_came_is_not_exercised(self, tmp_path: Path) -> None:
         """The program ends before the moment of the kill."""
@@ -291,3 +342,49 @@ class TestKilledAndResumed:
         )
         episode = play(tmp_path, quits, text, events={"crash": True})
         assert episode.not_exercised
+
+
+class TestResumedBySeveralAtOnce:
+    TEXT = (
+        CRASH.replace("MOMENT", "tool, before: true, resumers: 3")
+        .replace("bell-low, bell-high", "bell-low")
+        .replace("  - work: rest\n", "")
+    )
+
+    def test_each_that_goes_on_by_itself_makes_the_call(self, tmp_path: Path) -> None:
+        # Nobody reads what another is about to write.
+        whole = (
+            "(new := pathlib.Path(f'new-{os.getpid()}')).write_text(json.dumps(messages)); new.rename(KEPT)"
+        )
+        alone = SAVES.replace("KEPT.write_text(json.dumps(messages))", whole)
+        episode = play(tmp_path, alone, self.TEXT, resident=True, events={"crash": True})
+        assert (episode.outcome, episode.duplicate_effects) == ("done/complete", 2), episode
+        assert not episode.not_exercised
+
+    def test_one_that_takes_the_work_for_itself_makes_it_once(self, tmp_path: Path) -> None:
+        claims = SAVES.replace(
+            "    while True:",
+            "    job.tools\n    if job.resumes:\n        try:\n            os.mkdir('taken')\n"
+            "        except FileExistsError:\n            return {'ending': 'partial'}\n    while True:",
+            1,
+        )
+        episode = play(tmp_path, claims, self.TEXT, resident=True, events={"crash": True})
+        assert (episode.duplicate_effects, episode.not_exercised) == (0, False), episode
+
+    def test_those_that_did_not_all_come_are_not_exercised(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(server, "_GATHERED_S", 3.0)
+        leaves = SAVES.replace(
+            "    messages = ",
+            "    if job.resumes:\n        try:\n            os.mkdir('taken')\n"
+            "        except FileExistsError:\n            os._exit(1)\n    messages = ",
+            1,
+        )
+        assert leaves != SAVES
+        assert play(tmp_path, leaves, self.TEXT, resident=True, events={"crash": True}).not_exercised
+
+    def test_a_program_that_is_no_resident_one_is_not_played(self, tmp_path: Path) -> None:
+        harness = made(tmp_path, SAVES, resident=False, events={"crash": True})
+        reason = why_not_expressible(scenario(self.TEXT), harness)
+        assert reason == "several can resume it at once only where it is a resident process"

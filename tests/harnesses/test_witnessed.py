@@ -11,7 +11,8 @@ from evalkit.harnesses.command import Deadline
 from evalkit.harnesses.endings import Finished
 from evalkit.harnesses.resident import ResidentRunner
 from evalkit.wire import episode as wire
-from tests.harnesses.test_whole_life import CRASH, SAVES, play
+from tests.harnesses.test_approvals import MOORINGS, NEVER_ASKS, ONE_OF_EACH
+from tests.harnesses.test_whole_life import CRASH, LATER, SAVES, TALKS, WORDS, play
 
 ANSWERED = CRASH.replace("MOMENT", "request")
 KILL = {"crash": True}
@@ -65,6 +66,34 @@ class TestWhatDidNotLand:
             assert play(tmp_path, SAVES, ANSWERED, resident=resident, events=KILL).not_exercised
         finally:
             kill(survivors[0])
+
+
+#: It ends at its first turn, before anything happens to it.
+QUITS = "while turn(job, messages):\n            pass", "turn(job, messages)\n        return None"
+APPROVES = MOORINGS.replace("APPROVE", ONE_OF_EACH)
+
+
+@pytest.mark.parametrize("when", ["between_turns", "in_tool", "in_turn"])
+def test_words_that_the_script_never_came_to(tmp_path: Path, when: str) -> None:
+    text, events = WORDS.replace("WHEN", when), {"user": [when]}
+    assert play(tmp_path, TALKS.replace(*QUITS), text, events=events).not_exercised
+    # Who goes on and does not look for them was told, and has not delivered them.
+    assert not play(tmp_path, TALKS, text, events=events).not_exercised
+
+
+def test_a_message_that_nobody_waited_for(tmp_path: Path) -> None:
+    events = {"user": ["ended"]}
+    assert play(tmp_path, TALKS.replace(*QUITS), LATER, resident=True, events=events).not_exercised
+    assert not play(tmp_path, TALKS, LATER, resident=True, events=events).not_exercised
+
+
+def test_a_decision_about_a_call_that_never_came(tmp_path: Path) -> None:
+    events = {"approve": "returns"}
+    quits = NEVER_ASKS.replace("while turn(", "while turn(job, messages) and False and turn(")
+    assert quits != NEVER_ASKS
+    assert play(tmp_path, quits, APPROVES, resident=True, events=events).not_exercised
+    # Who runs the calls without asking has come to them.
+    assert not play(tmp_path, NEVER_ASKS, APPROVES, resident=True, events=events).not_exercised
 
 
 def test_two_legs_that_are_the_same_leg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
