@@ -38,7 +38,7 @@ where a transcript is written late: another play may show something else.
 _SEVERAL = """
 Their first requests are held until all have come. Counted is how often the one call took effect: *once*, or
 as often as there are processes. The durable worker takes what it resumes by a lease, in processes that this
-cannot start; 1,000 of 1,000 times its effect was one (`tests/worker/test_resumed_at_once.py`, in `make soak`).
+cannot start: once in 1,000 of 1,000 (`tests/worker/test_resumed_at_once.py`, in `make soak`).
 """
 
 
