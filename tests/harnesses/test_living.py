@@ -70,7 +70,7 @@ def test_words_are_heard_and_a_killed_run_goes_on(server: Any, name: str) -> Non
     for scenario, episode in lived(server, variant, *words, *KILLS).items():
         assert (episode.not_exercised, episode.undelivered_words) == (False, 0), (scenario, episode)
         if name in CLOSES and scenario in KILLS:
-            # Once, lost and said, or lost, as it comes: never twice.
+            # Once, or lost and said, by what was written when the kill came: never twice.
             assert episode.duplicate_effects == 0, episode
         else:
             assert (episode.outcome, episode.correct) == ("done/complete", True), (scenario, episode)
