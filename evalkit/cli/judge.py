@@ -62,7 +62,8 @@ def command(
     """Say for recorded runs where they stopped, whether that was right, and what strategies would have done.
 
     TRANSCRIPTs are files and folders; docs/judge.md lists the formats. The folder gets index.html,
-    report.md, episodes.csv (a row for each recording and strategy) and summary.json.
+    report.md, episodes.csv (a row for each recording and strategy) and summary.json. Exit 1 where of the
+    strategies that were named none can be judged on any recording.
     """
     from evalkit.transcripts.judging.run import Judgement, judge_paths
     from evalkit.transcripts.labels import LabelError, Labels
@@ -94,6 +95,11 @@ def command(
     else:
         _print(summary)
         click.echo(f"report: {folder / ('index.html' if page else 'report.md')}")
+    # The first row is what was recorded.
+    if strategies and not any(row["judged"] for row in summary["rows"][1:]):
+        named = ", ".join(strategy.name for strategy in chosen)
+        click.echo(f"evalkit: nothing was judged: no recording says what {named} needs", err=True)
+        raise click.exceptions.Exit(1)
 
 
 def _print(summary: dict[str, Any]) -> None:

@@ -46,6 +46,13 @@ def test_json_prints_the_summary_and_nothing_else(results: Path, tmp_path: Path)
     assert done.stdout == (tmp_path / "out" / "summary.json").read_text()
 
 
+def test_a_named_strategy_that_no_recording_can_judge_is_no_success(results: Path, tmp_path: Path) -> None:
+    done = run("judge", results, "-s", "gate", "--out", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "nothing was judged: no recording says what gate needs" in done.stderr
+    assert (tmp_path / "out" / "report.md").exists()
+
+
 def test_bad_input_is_one_line_and_exit_2(results: Path, tmp_path: Path) -> None:
     for arguments, why in (
         ((results, "-s", "nobody"), "unknown strategy 'nobody'"),
