@@ -95,6 +95,7 @@ def command(
     HARNESS is a shipped name, a folder with harness.toml, a program, or module:function. Exit code 0: nothing
     refuted, which is no proof; 1: a property is refuted.
     """
+    need("falsify", "hypothesis", "h11")
     from evalkit.search.falsification.counterexample_search import HarnessFailed
     from evalkit.search.falsification.falsify import falsify
     from evalkit.search.falsification.trials import NoSuchMove
@@ -107,7 +108,6 @@ def command(
         find_properties(names, OF_HARNESSES)
     except ValueError as error:
         raise UsageProblem(str(error)) from None
-    need("falsify", "hypothesis", "h11")
     with one_line_errors():
         found = find_harness(harness)
         set_up_all((harness,))
