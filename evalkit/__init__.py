@@ -23,7 +23,7 @@ _HOMES = {
     "load": "evalkit.api",
     "run": "evalkit.api",
     "Strategy": "evalkit.strategies",
-    "conditions": "evalkit.strategies",
+    "conditions": "evalkit.strategies.conditions",
 }
 
 
@@ -31,7 +31,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    found = import_module(home)
+    return found if home.endswith(f".{name}") else getattr(found, name)
 
 
 def __dir__() -> list[str]:
