@@ -49,13 +49,15 @@ def tools() -> bytes:
     programs = [sys.executable, *(shutil.which(name) or name for name in ("git", "sh", "env"))]
     packages = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
     testing = [str(Path(place) / name) for place in packages for name in ("pytest", "_pytest", "pluggy")]
-    folders = [*clean_environment(Path("/home"))["PATH"].split(":"), *readable(), *packages]
-    folders = [folder for folder in folders if folder != "/dev"]
+    folders = [*clean_environment(Path("/home"))["PATH"].split(":"), *readable()]
+    folders = [folder for folder in folders if folder not in ("/dev", *packages)]
     ours = Path(__file__).resolve().parents[1]
     inside = [*testing, *(str(ours / room) for room in ("containment", "worlds"))]
     files = [str(path) for place in inside for path in sorted(Path(place).glob("*.py"))]
-    for path in dict.fromkeys([*programs, *folders, *inside, *files]):
+    for path in dict.fromkeys([*programs, *folders, *files]):
         whole.update(repr((path, _state(path))).encode())
+    for path in dict.fromkeys([*packages, *inside]):
+        whole.update(repr((path, _entries(path))).encode())
     return whole.digest()
 
 
@@ -66,6 +68,15 @@ def _state(path: str) -> tuple[int, ...] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _entries(path: str) -> list[tuple[str, int]]:
+    """What stands in a folder of modules but for what Python itself compiles there when it is first used."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted((each.name, each.inode()) for each in entries if each.name != "__pycache__")
+    except OSError:
+        return []
 
 
 def get(about: tuple[Any, ...], kind: type[Value]) -> Value | None:

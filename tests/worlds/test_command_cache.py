@@ -199,3 +199,12 @@ def test_a_command_cannot_reach_the_cache(next_run: Callable[[], None], tmp_path
 def test_an_entry_is_plain_data() -> None:
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(WRONG), type=_Kept) == WRONG
     assert After(WRONG.tree(), 0, "wrong").tree.read("a.txt") == b"wrong\n"
+
+
+def test_what_python_compiles_by_itself_makes_no_other_tool(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("")
+    before = command_cache._entries(str(tmp_path))
+    (tmp_path / "__pycache__").mkdir()
+    assert command_cache._entries(str(tmp_path)) == before
+    (tmp_path / "another.py").write_text("")
+    assert command_cache._entries(str(tmp_path)) != before
