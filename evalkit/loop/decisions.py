@@ -28,13 +28,9 @@ def decide(loop: Loop, state: State, view: View) -> Step:
         # rule: first_block_is_not_text
         return end(loop, state, view, "error", "first block is not text", asked=False)
     state, verdict = ask(loop, state, view)
-    if verdict.met:
-        # rule: done_when_is_met
-        return done(loop, state, view, verdict)
-    native = limit or ("user_gone" if decision and state.leaving else "")
-    if native:
-        # rule: limit_at_a_decision
-        return state, ending(loop, state, view, "limit", native, verdict), verdict
+    settled = _settled(loop, state, view, verdict, limit, decision=decision)
+    if settled is not None:
+        return settled
     if not decision:
         # Asked each turn: it is not done, and may be hopeless.
         if strategy.give_up_when is not None and strategy.give_up_when(view).met:
@@ -50,16 +46,23 @@ def decide(loop: Loop, state: State, view: View) -> Step:
 
 def decide_unknown(loop: Loop, state: State, view: View) -> Step:
     """The same for a turn of an unknown stop reason: no claim beside calls, no empty turn."""
-    state = noted_report(loop, state, view)
-    state, verdict = ask(loop, state, view)
+    state, verdict = ask(loop, noted_report(loop, state, view), view)
+    limit = limit_reached(loop, state, view.instruments)
+    return _settled(loop, state, view, verdict, limit, decision=True) or nudge(loop, state, view, verdict)
+
+
+def _settled(
+    loop: Loop, state: State, view: View, verdict: Verdict, limit: str, *, decision: bool
+) -> Step | None:
+    """The end of a run whose verdict, limit or user ends it; None where it goes on."""
     if verdict.met:
-        # rule: unknown_reason_and_done
+        # rule: done_when_is_met
         return done(loop, state, view, verdict)
-    native = limit_reached(loop, state, view.instruments) or ("user_gone" if state.leaving else "")
+    native = limit or ("user_gone" if decision and state.leaving else "")
     if native:
-        # rule: unknown_reason_at_a_limit
+        # rule: limit_at_a_decision
         return state, ending(loop, state, view, "limit", native, verdict), verdict
-    return nudge(loop, state, view, verdict)
+    return None
 
 
 def nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:

@@ -55,7 +55,7 @@ def end(loop: Loop, state: State, view: View, kind: EndingKind, native: str, *, 
 
 
 def run_out(loop: Loop, state: State, view: View, native: str) -> Step:
-    """End the run at one of the strategy\'s own caps, as its ``then`` says."""
+    """End the run at one of the strategy's own caps, as its ``then`` says."""
     return end(loop, state, view, THEN[loop.strategy.then], native)
 
 

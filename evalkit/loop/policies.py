@@ -1,6 +1,8 @@
 """What comes before the content of a turn is looked at: pauses, cut-offs, full windows, refusals, faults.
 
-Each policy is a field of :class:`~evalkit.strategies.strategy.Strategy`.
+Each is a field of :class:`~evalkit.strategies.strategy.Strategy`; one that is ``as_content`` does not come
+here (:attr:`~evalkit.loop.state.Loop.policies`). What the fields for empty turns, first blocks and limits
+say is carried out in :mod:`~evalkit.loop.decisions`.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from evalkit.core.turns import Call, Turn, count_tokens, parse_arguments
 from evalkit.scenarios.moves import CompactSpec
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.program import PlayerState
+from evalkit.stage.child_agents import ChildAgents
 from evalkit.stage.compactor import Compactor
-from evalkit.stage.helpers import Helpers
 from evalkit.stage.tools import NO_ENTRIES
 from evalkit.worlds import World
 
@@ -34,7 +34,7 @@ class Answered(msgspec.Struct, frozen=True, gc=False):
     actions: tuple[str, ...]
 
 
-class Conversation(Helpers):
+class Conversation(ChildAgents):
     """Where the harness stands in the conversation, as its requests show."""
 
     __slots__ = (
@@ -82,7 +82,9 @@ class Conversation(Helpers):
         self._met: Mapping[int, int] = NO_ENTRIES
         self._crashed = False
         self._compacted = False
+        #: The items that the next request as a whole shows as done, where somebody has looked.
         self._looked: int | None = None
+        #: What tools answered when an item was done.
         self._told: Mapping[str, int] = NO_ENTRIES
         #: A call of one that is not offered is answered like that of any unknown tool.
         self._finish_tool = FINISH_TOOL if player.script.offered.finish else ""

@@ -220,7 +220,6 @@ class TestUnknownAndEmpty:
         assert Bench(Strategy(done_when=NEVER, unknown="nudge")).put(turn) == Send("Continue.")
         assert ended(Bench(Strategy(done_when=NEVER, unknown="stop")).put(turn)) == "error"
 
-    @pytest.mark.rule("unknown_reason_at_a_limit")
     def test_when_the_user_has_left_an_unknown_label_is_an_end_of_turn_too(self) -> None:
         turn = say(stop="unknown", native="brand_new")
         bench = Bench(Strategy(done_when=NEVER, unknown="nudge"))
@@ -229,7 +228,6 @@ class TestUnknownAndEmpty:
         assert isinstance(action, End)
         assert (action.ending.kind, action.ending.native) == ("limit", "user_gone")
 
-    @pytest.mark.rule("unknown_reason_and_done")
     def test_done_when_is_asked_first_where_an_unknown_label_is_nudged(self) -> None:
         turn = say(stop="unknown", native="brand_new")
         assert ended(Bench(Strategy(done_when=c.silence(), unknown="nudge")).put(turn)) == "done"

@@ -58,7 +58,9 @@ PLACES = (
     ),
     Place(
         "stage",
-        tuple(f"evalkit.stage.{name}" for name in ("stage", "events", "conversation", "helpers", "tools")),
+        tuple(
+            f"evalkit.stage.{name}" for name in ("stage", "events", "conversation", "child_agents", "tools")
+        ),
         ("tests/stage/test_stage.py", "tests/harnesses/test_compaction.py", *_EVENTS, *_RESUMED, *_SCORES),
     ),
     Place(

@@ -139,7 +139,7 @@ def mutant(module: str, before: str, after: str) -> Mutant:
 
 
 def test_a_scenario_notices_and_the_parent_stays_as_it_is(reference: Reference) -> None:
-    broken = mutant("evalkit.core.trace", "self.turns = turns + 1", "self.turns = turns + 2")
+    broken = mutant("evalkit.core.trace", "self.turns += 1", "self.turns += 2")
     before = trace.Trace.delivered.__code__
     outcome = tried(broken, reference, tests=False)
     assert (outcome.found, outcome.by) == ("scenarios", "a-scenario")
@@ -148,7 +148,7 @@ def test_a_scenario_notices_and_the_parent_stays_as_it_is(reference: Reference) 
 
 
 def test_what_changes_nothing_survives(reference: Reference) -> None:
-    same = mutant("evalkit.core.trace", "self.turns = turns + 1", "self.turns = turns + 2 - 1")
+    same = mutant("evalkit.core.trace", "self.turns += 1", "self.turns += 2 - 1")
     assert tried(same, reference, tests=False).found in ("survived", "no mutant")
     unseen = mutant(
         "evalkit.scoring.arena", "max(thresholds.TURN_CAP, 2", "max(thresholds.TURN_CAP + 1 - 1, 2"

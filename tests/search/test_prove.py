@@ -27,8 +27,8 @@ from evalkit.scoring.soundness import check_scenario
 from evalkit.search.proofs.alphabet import alphabet
 from evalkit.search.proofs.cycles import find_cycle
 from evalkit.search.proofs.environment import Setting
-from evalkit.search.proofs.held import Held
 from evalkit.search.proofs.prove import Proof, Result, error_seeds, prove
+from evalkit.search.proofs.reachable_values import Held
 from evalkit.search.proofs.shipped_proofs import table_text, write_table
 from evalkit.search.proofs.steps import Rules
 from evalkit.search.properties import PROPERTIES

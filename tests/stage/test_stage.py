@@ -330,7 +330,7 @@ class TestFromTheBeginning:
 
 
 def test_a_child_agent_that_never_ends_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.stage.helpers.HELPER_CAP", 4)
+    monkeypatch.setattr("evalkit.stage.child_agents.HELPER_CAP", 4)
     child = {"repeat": {"times": "forever", "do": [LIST]}}
     stage = staged([{"delegate": {"name": "helper", "do": [child]}}, DONE])
     turn = on(stage)

@@ -16,7 +16,7 @@ from typing import Any, cast
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
-from evalkit.search.proofs.held import Held, text_of, text_of_memory
+from evalkit.search.proofs.reachable_values import Held, text_of, text_of_memory
 from evalkit.search.proofs.symmetry import all_shipped, is_shipped
 from evalkit.strategies.condition import All, Any_, Condition, Not
 from evalkit.strategies.folds import BaseFold, Fold, Ran, looks_at_looks

@@ -37,7 +37,7 @@ class Helping(msgspec.Struct, frozen=True, gc=False):
     refused: bool = False
 
 
-class Helpers(Tools):
+class ChildAgents(Tools):
     """Calls within which a child agent works."""
 
     __slots__ = (
@@ -54,8 +54,7 @@ class Helpers(Tools):
         self.state: PlayerState = player.start
         #: The limits that bind, the harness's own included; a helper stops at them within its call.
         self.limits = task.limits
-        #: Items that the conversation shows as done, where the script looks, and those that the next request
-        #: as a whole shows, where somebody has looked; what tools answered when an item was done.
+        #: Items that the conversation shows as done, where the script looks.
         self._shown = 0
         self._children: tuple[Child, ...] = ()
         self._helping: Helping | None = None
