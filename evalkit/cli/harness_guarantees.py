@@ -10,8 +10,8 @@ from evalkit.cli.harness_setup import set_up_all
 from evalkit.cli.kept_runs import kept_run
 from evalkit.harnesses.find import GUARANTEES, find_harness, shipped
 from evalkit.harnesses.manifest import Events
+from evalkit.reports.harnesses.event_table import Lived, lived_of
 from evalkit.reports.harnesses.guarantees import Cell, Row, cells_of, class_of, guarantees_markdown
-from evalkit.reports.harnesses.living import Lived, lived_of
 from evalkit.runs.plan import WORKER, is_worker, worker_cannot
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import Scenario

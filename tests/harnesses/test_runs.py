@@ -101,9 +101,9 @@ def test_the_guarantees_of_a_program(keeper: Path) -> None:
     # It saves before it asks: a call that was answered to nobody is made again.
     assert "| keeper | – | at least once | once | once | once | **twice** |" in page
     assert "- keeper, after the effect: twice. `evalkit harnesses run keeper killed-after-the-effect`" in page
-    began = Path("runs/keeper").stat().st_ino
+    began = Path("runs/play-1/keeper").stat().st_ino
     assert evalkit(*given).exit_code == 0
-    assert Path("runs/keeper").stat().st_ino == began
+    assert Path("runs/play-1/keeper").stat().st_ino == began
     shown = evalkit("harnesses", "run", "keeper", "killed-after-the-effect")
     assert "not correct: duplicate effects" in shown.output
 

@@ -13,6 +13,7 @@ from evalkit.cli.harness_guarantees import make_guarantees, with_events
 from evalkit.cli.harnesses import GUARANTEES
 from evalkit.harnesses.find import SHIPPED, find_harness
 from evalkit.harnesses.manifest import Events, Promise
+from evalkit.reports.harnesses.event_table import Lived, living_markdown
 from evalkit.reports.harnesses.guarantees import (
     CANNOT,
     KEPT,
@@ -28,7 +29,6 @@ from evalkit.reports.harnesses.guarantees import (
     of_plays,
     of_several,
 )
-from evalkit.reports.harnesses.living import Lived, living_markdown
 from evalkit.runs.plan import is_worker
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import SEVERAL

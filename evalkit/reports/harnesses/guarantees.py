@@ -9,7 +9,7 @@ import msgspec
 
 from evalkit.core.escaping import for_markdown
 from evalkit.harnesses.manifest import Events, Promise
-from evalkit.reports.harnesses.living import Lived, living_markdown
+from evalkit.reports.harnesses.event_table import Lived, living_markdown
 from evalkit.runs.plan import cell_name, is_worker
 from evalkit.runs.store import Store
 from evalkit.scenarios.scenario import SEVERAL, Scenario
