@@ -239,6 +239,8 @@ class Trial:
     def then(self, finished: Finished) -> Further | None:
         """How the episode goes on behind an ending: with the user's next message, or in another process."""
         wire = self._wire
+        if wire.gathers:
+            wire.ended_unheard()
         if self._leg and finished.leg == self._leg:
             # The very process that was to be dead: nothing was killed.
             self._missed += 1

@@ -94,6 +94,8 @@ class WireEpisode:
         #: How many processes are to resume it at once, until their first requests have all come.
         self.gathers = 0
         self.gathered = False
+        #: Those of them that ended before their first request.
+        self.absent = 0
         self._dead = threading.Event()
         self._fetched = threading.Event()
         self._pending: Pending | None = None
@@ -539,10 +541,16 @@ class WireEpisode:
         """Whether the harness was killed and started again."""
         return self.lives > 0
 
+    def ended_unheard(self) -> None:
+        """A process that was to resume it beside others has ended without a request."""
+        self.gathers -= 1
+        self.absent += 1
+
     def died(self, resumers: int = 1) -> None:
         """The harness is dead; what follows is another process, or several."""
         self.kill_at = None
         self.gathers = resumers if resumers > 1 else 0
+        self.absent = 0
         self.memory.summed, self.memory.died = False, True
         self.lives += 1
         dead, self._dead = self._dead, threading.Event()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
+import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -30,6 +30,7 @@ _BACKLOG = 1024
 _RESET_S = 0.001
 #: How long the first of several processes that resume at once waits for the last.
 _GATHERED_S = 60.0
+_LOOK_S = 0.02
 _DEAD = Reply(cut="before_headers", said="no answer: its sender was killed")
 _PATHS: dict[str, Dialect] = {
     "/v1/messages": "anthropic",
@@ -55,9 +56,8 @@ class Entry(msgspec.Struct):
     lock: asyncio.Lock
     #: Requests for turns that have come and are not answered.
     open: int = 0
-    #: First requests of processes that resume at once, and whether all have come.
+    #: First requests of processes that resume at once.
     here: int = 0
-    all_here: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 class Server:
@@ -238,14 +238,15 @@ class Server:
 
 
 async def _gathered(entry: Entry) -> None:
-    """Hold the first request of each process that resumes an episode until all of them have come."""
+    """Hold the first request of each process that resumes an episode until all others have asked or ended."""
+    episode = entry.episode
     entry.here += 1
-    if entry.here >= entry.episode.gathers:
-        entry.episode.gathered = True
-        entry.all_here.set()
-    with suppress(TimeoutError):
-        await asyncio.wait_for(entry.all_here.wait(), _GATHERED_S)
-    entry.episode.gathers = 0
+    until = time.monotonic() + _GATHERED_S
+    while entry.here < episode.gathers and time.monotonic() < until:
+        await asyncio.sleep(_LOOK_S)
+    if entry.here >= episode.gathers > 0 and not episode.absent:
+        episode.gathered = True
+    episode.gathers = 0
 
 
 def _split(target: str) -> tuple[str, str, dict[str, list[str]]]:

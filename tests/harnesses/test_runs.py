@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evalkit.cli import main
+from evalkit.scenarios.suites import load_suites
 from tests.harnesses.episodes import LOOP, PLAIN
 from tests.harnesses.test_whole_life import CRASH, SAVES
 
@@ -93,7 +94,10 @@ def test_a_kill_is_played_with_a_program_that_the_reference_loop_cannot(
     assert list(summary["run"]["not_expressible"]) == left_out
 
 
-def test_the_guarantees_of_a_program(keeper: Path) -> None:
+def test_the_guarantees_of_a_program(keeper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of the library's events two scenarios: all of them take a minute.
+    few = [scenario for scenario in load_suites(("resume_effects",)) if scenario.events][:2]
+    monkeypatch.setattr("evalkit.cli.harness_guarantees.load_suites", lambda: few)
     given = ("harnesses", "guarantees", "keeper", "--workers", "2", "--runs", "runs", "--out", "page.md")
     result = evalkit(*given)
     assert result.exit_code == 0, result.output
