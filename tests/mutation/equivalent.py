@@ -59,14 +59,6 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "It is there where calls have run and a limit is reached. What follows asks done_when once, ends "
         "done where it is met, else by the limit, with the same report, as the branch does."
     ),
-    (
-        "evalkit.scenarios.player.Player.__init__",
-        "0 in self.start = PlayerState(loops=(0,) * self._loops, visits=(0,) * self._choices, ",
-        "1",
-    ): (
-        "A loop sets its count when it is come to, before anything reads it. (The counts of choices begin at "
-        "0 too: a test notices another beginning.)"
-    ),
     ("evalkit.scoring.ideal.IdealMind.__init__", "1 in self._best = -1", "2"): (
         "Before anything is seen the best is below every count of settled items, and -2 is as -1 is."
     ),
