@@ -165,8 +165,7 @@ class Trace(Continuation):
         ``tokens`` is what it cost, input and output; ``output`` the latter, where a provider counted it.
         ``actions`` are the logical actions that it asks for.
         """
-        reached = self.reached
-        if reached:
+        if self._limited and (reached := self.reached):
             self._beyond(reached)
         self.turns += 1
         self.tokens += tokens

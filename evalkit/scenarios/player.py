@@ -119,7 +119,8 @@ class Player:
         start = len(ops)
         ops.append(None)
         self._compile(move.repeat.do, f"{path}.", ops)
-        ops.append(LoopEnd(slot, times, start + 1))
+        events = any(type(op) is Play and op.event for op in ops[start + 1 :])
+        ops.append(LoopEnd(slot, times, start + 1, times == ENDLESS and events))
         ops[start] = Loop(slot, times, len(ops))
 
     def _compile_either(self, move: EitherMove, path: str, ops: list[Any]) -> None:
@@ -225,6 +226,8 @@ class Player:
                 count = loops[op.slot] + 1
                 # A whole pass without a turn: go on only where another may have one.
                 barren = idle > self._loops and not self._can_play(ops, op.start, pc, attempted, asked)
+                # Events answer nothing: for ever they would come within one request.
+                barren = barren or (op.eventful and not self._can_answer(ops, op.start, pc, attempted, asked))
                 if count < op.times and not barren:
                     if op.times != ENDLESS:
                         loops = _set(loops, op.slot, count)
@@ -253,6 +256,14 @@ class Player:
         """Whether any move between two places has a turn, or is an event, that a choice can come to."""
         return any(
             type(op) is Play and op.possible and op.begin(attempted, asked) is not None
+            for op in ops[start:end]
+        )
+
+    @staticmethod
+    def _can_answer(ops: list[Any], start: int, end: int, attempted: int, asked: int) -> bool:
+        """Whether any move between two places, events aside, has a turn that a choice can come to."""
+        return any(
+            type(op) is Play and not op.event and op.possible and op.begin(attempted, asked) is not None
             for op in ops[start:end]
         )
 

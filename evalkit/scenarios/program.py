@@ -79,9 +79,12 @@ class Loop(msgspec.Struct, frozen=True):
 
 
 class LoopEnd(msgspec.Struct, frozen=True):
+    """``eventful``: it goes on for ever, and something in it happens without an answer."""
+
     slot: int
     times: int
     start: int
+    eventful: bool
 
 
 class Choose(msgspec.Struct, frozen=True):
@@ -123,6 +126,8 @@ class Play:
         self.composed = isinstance(move, TurnMove | DelegateMove)
         #: What happens once, whoever asks again: it is no decision of the model's.
         self.happens = isinstance(move, (FaultMove, *_EVENT_MOVES))
+        #: Whether it is an event, which answers no request.
+        self.event = isinstance(move, _EVENT_MOVES)
         #: Whether it can be reached at all: not within an option of probability 0.
         self.possible = True
         #: Deliveries, where the items do not say.

@@ -396,3 +396,17 @@ def test_a_ledgers_keys_are_fresh_each_time() -> None:
 def test_a_turn_of_parts_has_the_label_of_the_part_that_has_one() -> None:
     turn = Model([{"turn": [{"say": "Next."}, {"work": ["users"], "stop": "mystery"}]}]).first()
     assert (turn.stop, turn.native) == ("unknown", "mystery")
+
+
+def test_a_repeat_for_ever_ends_where_only_events_are_left_of_it() -> None:
+    """They answer nothing, so all of them would come within one request."""
+    writes = {
+        "repeat": {
+            "times": "forever",
+            "do": [{"user": {"text": "Please go on."}}, {"work": 1, "until": "any"}],
+        }
+    }
+    episode = play(
+        scenario([{"call": "list_items"}, writes, {"say": "Done.", "claim": "done"}]), "acceptance"
+    )
+    assert (episode.outcome, episode.final_stop) == ("done/complete", "end_turn")
