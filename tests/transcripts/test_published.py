@@ -66,9 +66,9 @@ def test_ours_on_tau_bench(tmp_path: Path) -> None:
 def test_ours_on_who_and_when(tmp_path: Path) -> None:
     answer = judged(trajectories() / "who-and-when", tmp_path)
     assert answer["false_done"] == {"count": 18, "of_all": 46, "of_dones": 18, "of_failures": 46}
-    assert answer["false_claim"]["count"] == 21
+    assert answer["false_claim"]["count"] == 20
     assert "18 of 46 (39 %) ended done" in PAGE
-    assert "by words 21 of 46 (46 %)" in PAGE
+    assert "by words 20 of 46 (43 %)" in PAGE
 
 
 @pytest.mark.parametrize(
