@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Compacts, Event
 from evalkit.core.keys import with_key
-from evalkit.core.prices import cost
-from evalkit.core.requests import Delivered, Request, Result
+from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered, Task
-from evalkit.core.turns import Call, Turn, make_turn
-from evalkit.drivers.in_process import LoopMind, Meter, StageInstruments, Watcher, drive
+from evalkit.core.turns import Call, Turn
+from evalkit.drivers.in_process import LoopMind, Watcher, drive
+from evalkit.drivers.sdk_episode import SdkEpisode, SdkInstruments
 from evalkit.models.clients import Opening, SdkModel, connect
 from evalkit.stage.stage import Stage
 from evalkit.strategies.strategy import Strategy
@@ -42,22 +42,16 @@ def opening(task: Task, offered: Offered) -> Opening:
     return Opening(" ".join(said), f"{task.prompt}\nDone when: {task.done_when}", tuple(tools))
 
 
-class Remote:
-    """An episode as the loop meets it over the wire: turns from an SDK, tools by plain HTTP.
+class Remote(SdkEpisode):
+    """An episode over the wire: turns from an SDK, tools by plain HTTP.
 
-    ``tokens`` and the money are the turns' own usage. ``episode`` is the back channel to what a scripted turn
-    claims, which only the scripted verifier may know, to what ended the episode on the server's side,
-    and for telling that the history of the next request is shortened.
+    ``episode`` is the back channel to what a scripted turn claims, which only the scripted verifier may
+    know, to what ended the episode on the server's side, and for telling that the history of the next
+    request is shortened.
     """
 
     def __init__(self, stage: Stage, model: SdkModel, tools_url: str, episode: WireEpisode) -> None:
-        self.task: Task = stage.task
-        self.previous = Delivered()
-        self.ran: dict[str, Result] = {}
-        self._input_tokens = 0
-        self._output_tokens = 0
-        self._stage = stage
-        self._model = model
+        super().__init__(stage, model)
         self._tools_url = tools_url
         self._episode = episode
 
@@ -68,19 +62,7 @@ class Remote:
         answer = self._model.ask(request)
         if self._episode.failure is not None:
             raise self._episode.failure
-        turn = answer.turn
-        if turn.kind in ("failed", "in_progress"):
-            self.previous = Delivered(self.previous.turn, request.limit, request.model)
-            return turn
-        claim, told = self._episode.claimed(answer.id)
-        turn = make_turn(
-            turn.content, turn.stop, native=turn.native, category=turn.category, claim=claim, told=told
-        )
-        self.ran = {}
-        self.previous = Delivered(turn, request.limit, request.model)
-        self._input_tokens += answer.input_tokens
-        self._output_tokens += answer.output_tokens
-        return turn
+        return self._take(answer, request, lambda: self._episode.claimed(answer.id))
 
     def run(self, call: Call, key: str | None = None) -> Result:
         """Run a tool of the world over HTTP; ``key`` takes the place of the model's."""
@@ -100,81 +82,17 @@ class Remote:
 
     def happens(self, request: Request) -> tuple[Event, ...]:
         """What happens before a request is made."""
-        return self._told(self._stage.happens(self._own(request)))
+        return self._told(self._stage.happens(self._scripted_request(request)))
 
     def after(self, ending: Ending, request: Request) -> tuple[Event, ...]:
         """What happens after the harness has ended."""
-        return self._told(self._stage.after(ending, self._own(request)))
+        return self._told(self._stage.after(ending, self._scripted_request(request)))
 
     def _told(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
         for event in events:
             if isinstance(event, Compacts):
                 self._model.compact(event.summary)
         return events
-
-    def _own(self, request: Request) -> Request:
-        """A request with the script's own turn and ids."""
-        turn, wire = self._stage.previous.turn, self.previous.turn
-        if request.echo is None or turn is None or wire is None:
-            return msgspec.structs.replace(request, echo=None)
-        ids = {there.id: here.id for there, here in zip(wire.calls, turn.calls, strict=True)}
-        results = tuple(
-            Result(ids.get(result.id, result.id), result.text, result.error) for result in request.results
-        )
-        return msgspec.structs.replace(request, echo=turn, results=results)
-
-    # A helper works within a tool of the harness's own, which sees what it spends.
-
-    @property
-    def input_tokens(self) -> int:
-        """Input tokens so far, by the turns' usage, and those of helpers."""
-        return self._input_tokens + self._stage.helpers.input_tokens
-
-    @property
-    def output_tokens(self) -> int:
-        """Output tokens so far, by the turns' usage, and those of helpers."""
-        return self._output_tokens + self._stage.helpers.output_tokens
-
-    @property
-    def tokens(self) -> int:
-        """Input and output tokens so far."""
-        return self.input_tokens + self.output_tokens
-
-    @property
-    def usd(self) -> float:
-        """The same in US dollars."""
-        return cost(self.input_tokens, self.output_tokens)
-
-
-class Used(Protocol):
-    """What knows the usage of a run by its answers."""
-
-    previous: Delivered
-
-    @property
-    def tokens(self) -> int: ...
-    @property
-    def usd(self) -> float: ...
-
-
-class RemoteInstruments(StageInstruments):
-    """What the loop measures over the wire: usage and last turn by the answers, checks on the world."""
-
-    def __init__(self, remote: Used, meter: Meter) -> None:
-        super().__init__(meter)
-        self._remote = remote
-
-    @property
-    def tokens(self) -> int:
-        return self._remote.tokens
-
-    @property
-    def usd(self) -> float:
-        return self._remote.usd
-
-    @property
-    def last_turn(self) -> Turn | None:
-        return self._remote.previous.turn
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -207,7 +125,7 @@ class Line(msgspec.Struct, frozen=True):
             http=self.http,
         )
         remote = Remote(stage, model, f"{url}/tools", episode)
-        mind = LoopMind(strategy, stage.task, stage, RemoteInstruments(remote, stage))
+        mind = LoopMind(strategy, stage.task, stage, SdkInstruments(remote, stage))
         try:
             return drive(mind, remote, watch=watch)
         finally:

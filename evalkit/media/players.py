@@ -83,8 +83,9 @@ class _Replay(OnTape):
 
     def __call__(self, arena: Arena, strategy: Strategy, seed: int) -> Episode:
         from evalkit.drivers.in_process import LoopMind, drive
-        from evalkit.drivers.over_sdk import RemoteInstruments, opening
+        from evalkit.drivers.over_sdk import opening
         from evalkit.drivers.recorded import Shadowed
+        from evalkit.drivers.sdk_episode import SdkInstruments
         from evalkit.models.cassettes import Playing
         from evalkit.models.clients import connect
         from evalkit.wire.expressible import has_background
@@ -101,7 +102,7 @@ class _Replay(OnTape):
                 http=self.client(playing),
             )
             remote = Shadowed(stage, model, playing)
-            mind = LoopMind(strategy, stage.task, stage, RemoteInstruments(remote, stage))
+            mind = LoopMind(strategy, stage.task, stage, SdkInstruments(remote, stage))
             return drive(mind, remote, watch=watch)
 
         return run_episode(arena, strategy, seed, run=run)

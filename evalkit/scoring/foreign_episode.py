@@ -231,7 +231,7 @@ class Trial:
 
     def over(self) -> Why:
         """Whether evalkit's side has ended it (its cap, something failed), or the script kills."""
-        kill_at = self._wire.kill_at
+        kill_at = self._wire.lives.kill_at
         if kill_at is not None and time.monotonic() >= kill_at:
             return "kill"
         return "over" if self._wire.failure is not None else ""
@@ -239,16 +239,16 @@ class Trial:
     def then(self, finished: Finished) -> Further | None:
         """How the episode goes on behind an ending: with the user's next message, or in another process."""
         wire = self._wire
-        if wire.gathers:
-            wire.ended_unheard()
+        if wire.lives.gathers:
+            wire.lives.ended_unheard()
         if self._leg and finished.leg == self._leg:
             # The very process that was to be dead: nothing was killed.
             self._missed += 1
         self._leg = 0
-        if wire.kill_at is not None:
+        if wire.lives.kill_at is not None:
             # It is dead, by the script's hand or, a moment before, by its own; or it has said something and
             # is killed as it waits for a line.
-            left = wire.kill_at - time.monotonic()
+            left = wire.lives.kill_at - time.monotonic()
             lands = finished.killed or (finished.waits and left > 0)
             self._landed += lands
             self._missed += not lands
@@ -287,7 +287,7 @@ class Trial:
         stage = self.stage
         asked = stage.approver is not None and stage.approver.exercised
         late = stage.decides is not None and stage.decides.when == "late"
-        return asked and late and not self._wire.resumed
+        return asked and late and not self._wire.lives.resumed
 
     def _decides_late(self, finished: Finished) -> Further:
         """It has ended as it waited, and is started again to be told."""
@@ -336,7 +336,7 @@ class Trial:
         compactor = self.stage.compactor
         trace.not_exercised = bool(
             self._missed
-            or (self._resumers > 1 and not self._wire.gathered)
+            or (self._resumers > 1 and not self._wire.lives.gathered)
             or self.seen.unreachable
             or (CrashMove in happens and not self._landed)
             or (UserMove in happens and not words.any and not self.stage.unsaid)

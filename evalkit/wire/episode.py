@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
-import time
-from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -15,10 +12,11 @@ import msgspec
 from evalkit.core.channels import is_own
 from evalkit.core.events import Crashed
 from evalkit.core.requests import Request, Result
-from evalkit.core.turns import Call, Claim, Finish, ServerCall, Text, Turn, make_turn
+from evalkit.core.turns import Claim, Finish, Text, Turn, make_turn
 from evalkit.wire.answers import Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
 from evalkit.wire.codecs import CODECS
+from evalkit.wire.continued_answers import check_continued_once, not_held
 from evalkit.wire.conversation import (
     Held,
     Joined,
@@ -30,10 +28,11 @@ from evalkit.wire.conversation import (
     settings_of,
 )
 from evalkit.wire.dialects import Dialect
-from evalkit.wire.expressible import is_fault, unsayable
+from evalkit.wire.expressible import is_fault, unreachable, unsayable
 from evalkit.wire.faults import fault_reply
-from evalkit.wire.incoming import BadRequest, Incoming, user_texts
+from evalkit.wire.incoming import BadRequest, Incoming, parse_body, user_texts
 from evalkit.wire.invented_turns import Spoken
+from evalkit.wire.lives import Lives
 from evalkit.wire.observations import Seen
 from evalkit.wire.openai_chat.answers import chunks
 from evalkit.wire.openai_responses.compaction import compacted
@@ -41,6 +40,7 @@ from evalkit.wire.replies import Reply, json_reply, refusal, stream_reply
 from evalkit.wire.rules import judge, neutral, place_of, say_neutral
 from evalkit.wire.side_requests import Side, asks_for_summary, count, reply, side_request
 from evalkit.wire.stage_protocol import Script, call_for
+from evalkit.wire.summaries import answered_calls, told_words
 from evalkit.wire.tool_names import ToolNames
 from evalkit.wire.user_words import Words
 
@@ -48,9 +48,8 @@ RECORDED = "recorded"
 OVER = "The episode is over."
 #: Signs of a tool's name that a harness made up.
 _SHOWN = 80
-#: How long an answer is held for the user's words to be fetched, a request for its sender to be dead.
+#: How long an answer is held for the user's words to be fetched.
 _FETCHED_S = 2.0
-_DEAD_S = 30.0
 #: Milliseconds for a tool's answer to be written before a kill that is to come behind it.
 _ON_ITS_WAY_MS = 20
 
@@ -87,16 +86,7 @@ class WireEpisode:
         self.shortened = False
         #: What the user wrote, held against each request.
         self.words = Words()
-        #: When the script kills the harness; until it is dead, nothing is answered.
-        self.kill_at: float | None = None
-        #: How often the harness was killed and started again: a request belongs to one of its lives.
-        self.lives = 0
-        #: How many processes are to resume it at once, until their first requests have all come.
-        self.gathers = 0
-        self.gathered = False
-        #: Those of them that ended before their first request.
-        self.absent = 0
-        self._dead = threading.Event()
+        self.lives = Lives()
         self._fetched = threading.Event()
         self._pending: Pending | None = None
         self._cancelled: set[str] = set()
@@ -122,8 +112,8 @@ class WireEpisode:
         self._body = _digest(raw)
         if self.failure is not None:
             return refusal(dialect, BadRequest("over", OVER))
-        if self.kill_at is not None:
-            return self._unanswered()
+        if self.lives.kill_at is not None:
+            return self.lives.await_death()
         try:
             reply = self._answer(dialect, raw, retried=retried, beside=beside)
             self.seen.turned_away = False
@@ -132,8 +122,8 @@ class WireEpisode:
                 self._fetched.wait(_FETCHED_S)
             return reply
         except Crashed:
-            self._die(self.script.crash_wait)
-            return self._unanswered()
+            self.lives.end_in(self.script.crash_wait)
+            return self.lives.await_death()
         except BadRequest as bad:
             self.seen.turned_away = True
             if self.seen.note_refusal(bad, raw) and self.script.trace is not None:
@@ -153,7 +143,9 @@ class WireEpisode:
             self.seen.side[kind] += 1
             return self._aside(dialect, body, incoming, kind)
         self.seen.first = self.seen.first or (dialect, incoming.stream)
-        self._check_held(dialect, incoming)
+        name = incoming.continues
+        if name is not None and (not self._known(dialect, name) or name in self._unstored):
+            raise not_held(dialect, name)
         memory = self.memory
         memory.summaries = self.script.summaries
         joined = join(memory, incoming, retried=retried)
@@ -167,7 +159,7 @@ class WireEpisode:
                 self.script.trace.lost_words += 1
                 self.script.trace.found("lost_words", words)
         last = joined.last.wire if joined.last is not None else None
-        self._check_continued(dialect, incoming, joined)
+        check_continued_once(dialect, name, joined, memory)
         if self.script.trace is not None:
             for words in self._spoken.invented(incoming.pieces):
                 self.script.trace.invented(words)
@@ -207,8 +199,9 @@ class WireEpisode:
                 ),
             )
         if self.script.looks:
-            words = "\n".join(self._told(incoming))
-            self.script.look(self._calls(incoming), words, held=incoming.continues is not None)
+            words = told_words(incoming, self.script.summaries)
+            calls = answered_calls(incoming, self.memory)
+            self.script.look(calls, words, held=incoming.continues is not None)
         turn, spent = self._turn(joined.request)
         polls = 0
         held = dialect == "responses" and incoming.background
@@ -268,7 +261,7 @@ class WireEpisode:
                 return self._say(dialect, body, incoming, out, turn.native or turn.stop)
             return fault_reply(dialect, "http_500", streamed=incoming.stream)
         if not self.script.played_out:
-            self.seen.unreachable.update(_unreachable(turn, incoming))
+            self.seen.unreachable.update(unreachable(turn, incoming))
         self.turns += 1
         wire, ids = with_ids(self.names.renamed(turn), CODECS[dialect].call, self.turns)
         self._spoken.delivered(wire)
@@ -305,30 +298,12 @@ class WireEpisode:
 
     # Compactions
 
-    def _calls(self, incoming: Incoming) -> Iterator[tuple[Call, Result]]:
-        """The calls in a request that it holds a result of, as the script made them."""
-        calls = {p.block.id: p.block for p in incoming.pieces if isinstance(p.block, Call)}
-        for held in self.memory.turns:
-            sent = zip(held.sent.wire.calls, held.sent.turn.calls, strict=True)
-            calls.update({wire.id: own for wire, own in sent})
-        for piece in incoming.pieces:
-            if isinstance(piece.block, Result) and piece.block.id in calls:
-                yield calls[piece.block.id], piece.block
-
-    def _told(self, incoming: Incoming) -> Iterator[str]:
-        """The words in a request that tell the model what was done: the user's, and summaries."""
-        for piece in incoming.pieces:
-            if isinstance(piece.block, Text):
-                text = piece.block.text
-                if piece.role == "user" or any(summary in text for summary in self.script.summaries):
-                    yield text
-
     def _summary(self, incoming: Incoming) -> str:
         """What the model says when it is asked for a summary with this request."""
         texts = [p.block.text for p in incoming.pieces if isinstance(p.block, Text | Result)]
         words = self.words.sum_up("\n".join(texts))
         said = [piece.block.text for piece in incoming.pieces if isinstance(piece.block, Text)]
-        summary = self.script.sum_up(self._calls(incoming), "\n".join(said), words)
+        summary = self.script.sum_up(answered_calls(incoming, self.memory), "\n".join(said), words)
         self.memory.summed = True
         return summary
 
@@ -343,8 +318,8 @@ class WireEpisode:
         self.seen.requests += 1
         if self.failure is not None:
             return refusal("responses", BadRequest("over", OVER))
-        if self.kill_at is not None:
-            return self._unanswered()
+        if self.lives.kill_at is not None:
+            return self.lives.await_death()
         try:
             incoming = CODECS["responses"].read(parse_body(raw))
         except BadRequest as bad:
@@ -370,45 +345,10 @@ class WireEpisode:
     def _next_id(self, dialect: Dialect) -> str:
         return f"{CODECS[dialect].answer}_{self.turns + 1:06d}"
 
-    # What the server holds
-
     def _known(self, dialect: Dialect, name: str) -> bool:
         """Whether an id is that of an answer of this episode."""
         serial = name.removeprefix(CODECS[dialect].answer + "_")
         return serial.isascii() and serial.isdigit() and 1 <= int(serial) <= self.turns
-
-    def _check_held(self, dialect: Dialect, incoming: Incoming) -> None:
-        name = incoming.continues
-        if name is None or (self._known(dialect, name) and name not in self._unstored):
-            return
-        if dialect == "anthropic":
-            raise BadRequest(
-                "thread_not_found",
-                f"thread.previous_message_id: no usable state was found for {name}",
-                param="thread",
-                status=404,
-                code="thread_not_found",
-            )
-        raise BadRequest(
-            "previous_response_not_found",
-            f"Previous response with id '{name}' not found.",
-            param="previous_response_id",
-            code="previous_response_not_found",
-        )
-
-    def _check_continued(self, dialect: Dialect, incoming: Incoming, joined: Joined) -> None:
-        """The Messages API continues an answer once; a request without an answer may be repeated."""
-        sent = self.memory.sent
-        if dialect != "anthropic" or incoming.continues is None or sent is None:
-            return
-        if incoming.continues == sent.id or joined.kind == "same_answer" or self.memory.fault:
-            return
-        raise BadRequest(
-            "thread_already_continued",
-            f"thread.previous_message_id: {incoming.continues} has already been continued",
-            param="thread",
-            code="thread_already_continued",
-        )
 
     # Background responses
 
@@ -478,19 +418,19 @@ class WireEpisode:
             return Result("", RECORDED)
         if self.failure is not None:
             return Result("", OVER, True)
-        if self.kill_at is not None:
-            self._unanswered()
+        if self.lives.kill_at is not None:
+            self.lives.await_death()
             return Result("", OVER, True)
         try:
             if tool not in self.script.task.tools:
                 self.seen.unoffered[name[:_SHOWN]] += 1
             result = self.script.run(*call_for(self.script, tool, arguments))
             if self.script.crash_answered:
-                self._die(self.script.crash_wait + _ON_ITS_WAY_MS)
+                self.lives.end_in(self.script.crash_wait + _ON_ITS_WAY_MS)
             return result
         except Crashed:
-            self._die(self.script.crash_wait)
-            self._unanswered()
+            self.lives.end_in(self.script.crash_wait)
+            self.lives.await_death()
             return Result("", OVER, True)
         except Exception as error:
             self.failure = error
@@ -516,46 +456,23 @@ class WireEpisode:
             {**call, "tool": self.names.inward(str(call.get("tool")))} if isinstance(call, dict) else call
             for call in calls
         ]
-        return list(asked(known, resumed=self.resumed))
+        return list(asked(known, resumed=self.lives.resumed))
 
     def lay(self, calls: list[Any]) -> list[Any] | None:
         """The same for a harness that waits for the answer; None: it is killed as it waits."""
-        if self.kill_at is None:
+        if self.lives.kill_at is None:
             try:
                 return self.asked(calls)
             except Crashed:
-                self._die(self.script.crash_wait)
-        self._unanswered()
+                self.lives.end_in(self.script.crash_wait)
+        self.lives.await_death()
         return None
-
-    def _die(self, wait_ms: int) -> None:
-        self.kill_at = time.monotonic() + wait_ms / 1000
-
-    def _unanswered(self) -> Reply:
-        """Nothing, until the harness that asked is dead."""
-        self._dead.wait(_DEAD_S)
-        return Reply(cut="before_headers", said="no answer: the harness is killed")
-
-    @property
-    def resumed(self) -> bool:
-        """Whether the harness was killed and started again."""
-        return self.lives > 0
-
-    def ended_unheard(self) -> None:
-        """A process that was to resume it beside others has ended without a request."""
-        self.gathers -= 1
-        self.absent += 1
 
     def died(self, resumers: int = 1) -> None:
         """The harness is dead; what follows is another process, or several."""
-        self.kill_at = None
-        self.gathers = resumers if resumers > 1 else 0
-        self.absent = 0
         self.memory.summed, self.memory.died = False, True
-        self.lives += 1
-        dead, self._dead = self._dead, threading.Event()
         self.script.killed()
-        dead.set()
+        self.lives.begin(resumers)
 
     # Delivery
 
@@ -564,7 +481,7 @@ class WireEpisode:
         if turn and turn == self.turns:
             self.memory.delivered = True
             if self.script.crash_delivered:
-                self._die(self.script.crash_wait)
+                self.lives.end_in(self.script.crash_wait)
 
     def lost(self, turn: int) -> None:
         """The client went away without having read the answer that holds this turn."""
@@ -579,29 +496,5 @@ class WireEpisode:
         return sent.turn.claim, sent.turn.told
 
 
-def _unreachable(turn: Turn, incoming: Incoming) -> Iterator[str]:
-    """Why an API would not give this answer to this request."""
-    if any(isinstance(block, ServerCall) for block in turn.content) and not incoming.server_tools:
-        yield "no server tool was offered"
-    if incoming.choice == "none" and turn.calls:
-        yield "tool calls were switched off"
-    if incoming.choice in ("auto", "none") or turn.calls:
-        return
-    # A refusal may come all the same, and so may thinking that is cut off before the call.
-    if turn.kind in ("content", "pause", "unknown") or (turn.kind == "cut_off" and turn.text):
-        yield "a tool call was forced"
-
-
 def _digest(raw: bytes) -> bytes:
     return hashlib.blake2b(raw, digest_size=16).digest()
-
-
-def parse_body(raw: bytes) -> dict[str, Any]:
-    """A request body as an object; BadRequest where it is none."""
-    try:
-        body = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise BadRequest("body_not_json", "The request body is not valid JSON.") from None
-    if not isinstance(body, dict):
-        raise BadRequest("body_not_object", "The request body is not a JSON object.")
-    return body

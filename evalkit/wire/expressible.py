@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -16,6 +16,7 @@ from evalkit.wire.codecs import CODECS, decode_stream
 from evalkit.wire.conversation import speaks
 from evalkit.wire.dialects import DIALECTS, TITLES, Dialect
 from evalkit.wire.faults import STREAM_ONLY
+from evalkit.wire.incoming import Incoming
 from evalkit.worlds import World, make_world
 
 _FAULTS = ("http_", "cut_", "body_", "stall")
@@ -88,6 +89,19 @@ def _reason(part: str, turn: Turn, name: str, *, streamed: bool) -> str:
     if part == "text":
         return f"{name} cannot say this text"
     return f"{name} has no {'message phase' if part == 'phase' else part}"
+
+
+def unreachable(turn: Turn, incoming: Incoming) -> Iterator[str]:
+    """Why an API would not give this answer to this request."""
+    if any(isinstance(block, ServerCall) for block in turn.content) and not incoming.server_tools:
+        yield "no server tool was offered"
+    if incoming.choice == "none" and turn.calls:
+        yield "tool calls were switched off"
+    if incoming.choice in ("auto", "none") or turn.calls:
+        return
+    # A refusal may come all the same, and so may thinking that is cut off before the call.
+    if turn.kind in ("content", "pause", "unknown") or (turn.kind == "cut_off" and turn.text):
+        yield "a tool call was forced"
 
 
 def not_expressible(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -72,6 +73,17 @@ class BadRequest(Exception):
 def shape(rule: str, message: str, param: str) -> BadRequest:
     """A body that is not of the API's shape."""
     return BadRequest(rule, message, param=param)
+
+
+def parse_body(raw: bytes) -> dict[str, Any]:
+    """A request body as an object; BadRequest where it is none."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise BadRequest("body_not_json", "The request body is not valid JSON.") from None
+    if not isinstance(body, dict):
+        raise BadRequest("body_not_object", "The request body is not a JSON object.")
+    return body
 
 
 def user_texts(incoming: Incoming) -> list[str]:

@@ -185,9 +185,9 @@ class Server:
             self.strays += bool(token)
             return Answered(json_reply(error_body("chat", 404, "No such episode."), status=404))
         episode = entry.episode
-        if episode.gathers:
+        if episode.lives.gathers:
             await _gathered(entry)
-        life = episode.lives
+        life = episode.lives.count
         if path == "/user" and request.method == "GET":
             # Beside the others: a request may wait for the words to be fetched.
             said = await asyncio.to_thread(episode.fetch)
@@ -200,7 +200,7 @@ class Server:
             try:
                 async with entry.lock:
                     # What a program has sent before it was killed has waited here, and is nobody's.
-                    alive = episode.lives == life
+                    alive = episode.lives.count == life
                     reply = await self._answer(episode, request, path, query, beside) if alive else _DEAD
             finally:
                 entry.open -= path in _PATHS
@@ -228,9 +228,9 @@ class Server:
     async def _on_mcp(self, token: str, work: Callable[[WireEpisode], Any]) -> Any:
         """Do something with an episode for a tool client, in turn with its other requests."""
         entry = self._entries[token]
-        life = entry.episode.lives
+        life = entry.episode.lives.count
         async with entry.lock:
-            if entry.episode.lives != life:
+            if entry.episode.lives.count != life:
                 raise ConnectionError(_DEAD.said)
             if entry.episode.blocking:
                 return await asyncio.to_thread(work, entry.episode)
@@ -242,11 +242,11 @@ async def _gathered(entry: Entry) -> None:
     episode = entry.episode
     entry.here += 1
     until = time.monotonic() + _GATHERED_S
-    while entry.here < episode.gathers and time.monotonic() < until:
+    while entry.here < episode.lives.gathers and time.monotonic() < until:
         await asyncio.sleep(_LOOK_S)
-    if entry.here >= episode.gathers > 0 and not episode.absent:
-        episode.gathered = True
-    episode.gathers = 0
+    if entry.here >= episode.lives.gathers > 0 and not episode.lives.absent:
+        episode.lives.gathered = True
+    episode.lives.gathers = 0
 
 
 def _split(target: str) -> tuple[str, str, dict[str, list[str]]]:

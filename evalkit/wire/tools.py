@@ -9,8 +9,8 @@ from typing import Any
 
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Tool
 from evalkit.wire.answers import encode_json
-from evalkit.wire.episode import WireEpisode, parse_body
-from evalkit.wire.incoming import BadRequest
+from evalkit.wire.episode import WireEpisode
+from evalkit.wire.incoming import BadRequest, parse_body
 from evalkit.wire.replies import Reply, json_reply
 
 _STRINGS = {"type": "array", "items": {"type": "string"}}
