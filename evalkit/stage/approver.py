@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -17,14 +17,15 @@ from evalkit.core.tasks import Task
 from evalkit.core.trace import Trace
 from evalkit.core.turns import Call, Turn, parse_arguments
 from evalkit.scenarios.moves import ApproveSpec
-from evalkit.worlds import World, action_of
+from evalkit.stage.person import Decided, Kind, asks_in_its_place, decide, gated_item
+from evalkit.worlds import World
 
 
 class Decision(msgspec.Struct, frozen=True):
     """What a person decided about one call; ``arguments`` are those to run it with."""
 
     id: str
-    decision: Literal["allow", "refuse", "change"]
+    decision: Kind
     arguments: dict[str, Any] = {}
     reason: str = ""
 
@@ -105,7 +106,6 @@ class Approver:
         if item is None and (changed is None or self._own(tool, values)):
             return None
         self.exercised = True
-        trace = self._stage.trace
         allowed = changed or self._find("allow", tool, values)
         if allowed is None:
             kinds = [h.decision.decision for h in self._held if h.item == item]
@@ -117,10 +117,8 @@ class Approver:
             self._note(f"{tool} {allowed.item} ran again on one decision")
         if changed is None:
             return None
-        action = action_of(self._stage.task.tools.get(tool), values)
-        if trace is not None and action is not None and allowed.ran == 1:
-            # The person asked for it in the model's place.
-            trace.called[action] = trace.called.get(action, 0) + 1
+        if allowed.ran == 1:
+            asks_in_its_place(self._stage.trace, self._stage.task.tools.get(tool), values)
         return changed.call
 
     def _own(self, tool: str, values: Mapping[str, Any] | None) -> bool:
@@ -170,30 +168,21 @@ class Approver:
         before = self._about(call)
         if before is not None:
             return before.decision
-        spec, world = self._stage.decides, self._stage.world
+        spec = self._stage.decides
         self.exercised = self.exercised or spec is not None
         if spec is None or spec.when == "never" or (spec.restarts and not resumed):
             return None
-        if item in spec.change:
-            other = spec.change[item]
-            name = self._stage.task.tools[call.tool].item or ""
-            world.approve(world.bits((other,)))
-            decision = Decision(call.id, "change", {**values, name: other}, spec.message)
-        elif spec.allow == "all" or item in spec.allow:
-            world.approve(world.bits((item,)))
-            decision = Decision(call.id, "allow", dict(values), spec.message)
-        else:
-            decision = Decision(call.id, "refuse", dict(values), spec.message or "refused")
+        decided = decide(spec, self._stage.world, self._stage.task.tools[call.tool], item, values)
+        if decided is None:
+            # A program that asks is answered: what nobody speaks for is refused.
+            decided = Decided("refuse", dict(values))
+        message = spec.message or ("refused" if decided.kind == "refuse" else "")
+        decision = Decision(call.id, decided.kind, decided.arguments, message)
         self._held.append(_Held(decision, call, item, self._stage.turns))
         return decision
 
     def _gated(self, tool: str, values: Mapping[str, Any] | None) -> str | None:
-        known = self._stage.task.tools.get(tool)
-        name = values.get(known.item or "") if known is not None and values is not None else None
-        if known is None or known.read_only or not isinstance(name, str):
-            return None
-        world = self._stage.world
-        return name if world.vocabulary.get(name, 0) & world.gated else None
+        return gated_item(self._stage.world, self._stage.task.tools.get(tool), values)
 
     def _about(self, call: Call) -> _Held | None:
         """The decision about a call of the last turn."""

@@ -17,6 +17,7 @@ from evalkit.core.turns import Call, parse_arguments
 from evalkit.scenarios.emissions import Arm
 from evalkit.scenarios.moves import ApproveSpec, Reply
 from evalkit.scenarios.player import Player
+from evalkit.stage.person import asks_in_its_place, decide, gated_item
 from evalkit.worlds import Outcome, World, action_of
 
 #: A mapping that nobody has put anything into, for many to share.
@@ -119,26 +120,17 @@ class Tools:
     def _decided(self, spec: ApproveSpec, call: Call, arguments: str) -> str | tuple[str, bool]:
         """What a person's decision makes of a gated call: its arguments, or the answer that it is refused."""
         tool, values = self.task.tools.get(call.tool), parse_arguments(arguments)
-        name = values.get(tool.item or "") if tool is not None and values is not None else None
-        bit = self.world.vocabulary.get(name, 0) if isinstance(name, str) else 0
-        never = spec.when == "never"
-        if values is None or not isinstance(name, str) or not bit & self.world.gated or never:
+        item = gated_item(self.world, tool, values)
+        if tool is None or values is None or item is None or spec.when == "never":
             # Who asks nobody waits as long as it takes: a decision that comes late is there.
             return arguments
-        if name in spec.refuse:
-            return f"{name}: refused{': ' + spec.message if spec.message else ''}", True
-        other = spec.change.get(name)
-        if other is not None:
-            self.world.approve(self.world.bits((other,)))
-            changed = {**values, str(tool.item if tool else ""): other}
-            action = action_of(tool, changed)
-            if self.trace is not None and action is not None:
-                # The person asked for it in the model's place.
-                self.trace.called[action] = self.trace.called.get(action, 0) + 1
-            return json.dumps(changed)
-        if spec.allow == "all" or name in spec.allow:
-            self.world.approve(bit)
-        return arguments
+        decided = decide(spec, self.world, tool, item, values)
+        if decided is None or decided.kind == "allow":
+            return arguments
+        if decided.kind == "refuse":
+            return f"{item}: refused{': ' + spec.message if spec.message else ''}", True
+        asks_in_its_place(self.trace, tool, decided.arguments)
+        return json.dumps(decided.arguments)
 
     def _recorded(self, tool: str, arguments: str) -> Outcome | None:
         """The answer to a call whose effect was had, or was accepted and will be had."""
