@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: fit figures oldest setup demo test test-all test-harnesses test-frameworks soak promises live gateways fuzz simulations verify mutants league lint types bench cassettes release-check lock clean recordings
+.PHONY: fit figures oldest setup demo test test-long test-all test-harnesses test-frameworks soak promises live gateways fuzz simulations verify mutants league lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -18,6 +18,10 @@ demo: setup
 
 test: setup lint types
 	$(BIN)/pytest -n auto
+
+# What takes over half a second each: whole commands, killed workers, the documentation's examples.
+test-long: setup
+	$(BIN)/pytest -n auto -m "long and not slow and not harness and not gateway"
 
 test-all: test
 	$(BIN)/pytest -m "not harness"

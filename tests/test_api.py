@@ -34,6 +34,7 @@ def test_public_names_are_few_and_load_nothing_early() -> None:
         _ = evalkit.rum  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_a_run_is_the_same_as_the_commands() -> None:
     mine = evalkit.run(EXAMPLE, ["silence", "gate"], out="mine", workers=1)
     CliRunner().invoke(
@@ -52,6 +53,7 @@ def test_episodes_are_a_frame() -> None:
     assert frame.set_index("strategy")["false_done"].to_dict() == {"silence": 1, "gate": 0}
 
 
+@pytest.mark.long
 def test_a_strategy_is_given_as_a_value() -> None:
     mine = Strategy(name="mine", done_when=conditions.acceptance())
     run = evalkit.run(EXAMPLE, [mine, "silence"], out="r")
@@ -92,6 +94,7 @@ def test_recordings_are_judged() -> None:
     assert (Path("judged") / "report.md").is_file()
 
 
+@pytest.mark.long
 def test_the_page_on_python_runs_as_it_stands() -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), re.DOTALL)
     assert len(blocks) == 2

@@ -15,6 +15,8 @@ import yaml
 from evalkit.cli.init import ALWAYS, PATIENCE, chosen_families
 from evalkit.scenarios.suites import library_families
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 #: A scenario that is played in no time.

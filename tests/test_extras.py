@@ -11,6 +11,8 @@ import pytest
 
 from evalkit.extras import DISTRIBUTION, EXTRAS, install
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 #: A program that asks nothing of its model: what runs it is missing before that matters.

@@ -9,6 +9,8 @@ import pytest
 from evalkit.runs.store import Store
 from tests.harnesses.episodes import LOOP, PLAIN
 
+pytestmark = pytest.mark.long
+
 pytest_plugins = ["pytester"]
 
 CHANCE = """

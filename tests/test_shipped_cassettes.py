@@ -14,6 +14,8 @@ from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
 from evalkit.strategies.presets import PRESETS
 
+pytestmark = pytest.mark.long
+
 CASSETTES = Path(__file__).resolve().parent.parent / "cassettes"
 
 

@@ -121,6 +121,7 @@ def test_report_writes_the_same_files_again(here: Path) -> None:
     assert before == {file.name: file.read_bytes() for file in (here / "r").glob("*.[cjm][sd]*")}
 
 
+@pytest.mark.long
 def test_charts_are_drawn_and_the_svg_is_the_same_each_time(here: Path) -> None:
     call("run", EXAMPLE, "-s", "silence", "-s", "gate", "--out", "r", "--charts")
     charts = here / "r" / "charts"

@@ -79,6 +79,7 @@ SITUATIONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_what_sleeps_does_not_hold_it_up(place: Path, situation: str, number: signal.Signals) -> None:

@@ -78,6 +78,7 @@ def test_a_report_that_cannot_be_written_goes_elsewhere(place: Path) -> None:
     assert (place / "other" / "index.html").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [0, 1_000, 5_000, 30_000, 60_000, 100_000, 200_000, 400_000])
 def test_a_disk_that_is_full_at_whatever_stage_is_a_line(place: Path, size: int) -> None:
     """No file can grow beyond a size: the store, the table, the page or a chart is the first."""

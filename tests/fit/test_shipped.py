@@ -55,6 +55,7 @@ def test_the_page_says_of_it_what_its_file_says(file: Path) -> None:
     assert status_line(_population(file)) in PAGE
 
 
+@pytest.mark.long
 def test_one_is_played_by_its_name() -> None:
     assert {scenario.persona for scenario in load_suites(("group-chats",))} == {"group-chats"}
 

@@ -94,6 +94,7 @@ def said(card: Card, section: str, about: str) -> str:
     return line.says if line.seen else f"not seen: {line.says}"
 
 
+@pytest.mark.long
 def test_the_rules_of_a_program_stand_on_its_card(tmp_path: Path) -> None:
     seen = card(tmp_path)
     assert said(seen, "a turn", "calls").startswith("do not count: ended after 6 turns")
@@ -118,6 +119,7 @@ def test_the_rules_of_a_program_stand_on_its_card(tmp_path: Path) -> None:
     assert set(seen.sights) == {*NAMES, AT_OWN_CAP}
 
 
+@pytest.mark.long
 def test_another_rule_is_another_line(tmp_path: Path) -> None:
     seen = card(tmp_path, OTHER)
     assert said(seen, "the last turn", "its calls at a cap").startswith("are not run")
@@ -126,6 +128,7 @@ def test_another_rule_is_another_line(tmp_path: Path) -> None:
     assert said(counted, "a turn", "calls").startswith("count: ended after 6 turns with a call each, 3 turns")
 
 
+@pytest.mark.long
 def test_a_budget_that_is_held_is_seen(tmp_path: Path) -> None:
     seen = card(tmp_path, FRUGAL.replace("CAP = 8", "CAP = 30"))
     assert said(seen, "caps", "tokens, told").startswith("held: ended limit (tokens) after ")
@@ -322,6 +325,7 @@ def pytest_of(project: Path, elsewhere: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.long
 def test_a_contract_passes_and_fails_where_the_harness_is_changed(tmp_path: Path) -> None:
     project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
     (project / "tests").mkdir(parents=True)

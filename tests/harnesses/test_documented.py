@@ -19,6 +19,8 @@ from tests.harnesses.test_approvals import MOORINGS, ONE_OF_EACH
 from tests.harnesses.test_compaction import SEALS
 from tests.harnesses.test_whole_life import CRASH, LATER, WORDS
 
+pytestmark = pytest.mark.long
+
 PAGE = (Path(__file__).parents[2] / "docs" / "harnesses.md").read_text(encoding="utf-8")
 
 

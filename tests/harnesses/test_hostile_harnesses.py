@@ -123,6 +123,7 @@ def test_what_takes_more_than_its_share_is_an_error(
     assert (episode.ending, episode.native) == ("error", named)
 
 
+@pytest.mark.long
 def test_it_opens_no_more_connections_than_it_may(place: Path) -> None:
     text = END + (
         "import socket, urllib.parse\n"

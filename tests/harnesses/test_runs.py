@@ -94,6 +94,7 @@ def test_a_kill_is_played_with_a_program_that_the_reference_loop_cannot(
     assert list(summary["run"]["not_expressible"]) == left_out
 
 
+@pytest.mark.long
 def test_the_guarantees_of_a_program(keeper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Of the library's events two scenarios: all of them take a minute.
     few = [scenario for scenario in load_suites(("resume_effects",)) if scenario.events][:2]

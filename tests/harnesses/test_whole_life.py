@@ -240,6 +240,7 @@ class TestAMessageAfterAnEnding:
 
 
 class TestWordsWhileItWorks:
+    @pytest.mark.long
     @pytest.mark.parametrize("when", ["between_turns", "in_tool", "in_turn"])
     def test_they_are_fetched_and_stand_in_a_request(self, tmp_path: Path, when: str) -> None:
         text = WORDS.replace("WHEN", when)
@@ -247,6 +248,7 @@ class TestWordsWhileItWorks:
         assert (episode.outcome, episode.correct) == ("done/complete", True), episode
         assert (episode.undelivered_words, episode.forgotten_words) == (0, 0)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("when", ["between_turns", "in_tool", "in_turn"])
     def test_who_never_looks_has_not_delivered_them(self, tmp_path: Path, when: str) -> None:
         text = WORDS.replace("WHEN", when)
@@ -264,6 +266,7 @@ class TestKilledAndResumed:
         assert (episode.outcome, episode.correct) == ("done/complete", True), episode
         assert (episode.rolled_back, episode.closed_calls, episode.not_exercised) == (1, 0, False)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("resident", [True, False], ids=["resident", "command"])
     @pytest.mark.parametrize(
         "moment", ["tool", "tool, before: true", "answered", "request", "reply", "ended"]

@@ -29,6 +29,7 @@ class TestWhatDidNotLand:
     def test_one_that_does_is_exercised(self, tmp_path: Path, resident: bool) -> None:
         assert not play(tmp_path, SAVES, ANSWERED, resident=resident, events=KILL).not_exercised
 
+    @pytest.mark.long
     def test_an_injector_that_does_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resident: bool
     ) -> None:
@@ -73,6 +74,7 @@ QUITS = "while turn(job, messages):\n            pass", "turn(job, messages)\n  
 APPROVES = MOORINGS.replace("APPROVE", ONE_OF_EACH)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", ["between_turns", "in_tool", "in_turn"])
 def test_words_that_the_script_never_came_to(tmp_path: Path, when: str) -> None:
     text, events = WORDS.replace("WHEN", when), {"user": [when]}

@@ -100,6 +100,7 @@ def in_any_form(secret: str) -> set[str]:
     return {secret, plain, json.dumps(plain)[1:-1], html, plain.replace("&", "\\u0026")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", [False, True])
 def test_no_plant_is_found_in_anything_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool

@@ -99,6 +99,7 @@ def every() -> list[Mutant]:
     return every_mutant(PLACES)
 
 
+@pytest.mark.long
 def test_there_are_mutants_of_every_place(every: list[Mutant]) -> None:
     assert len(every) > 5_000
     assert {each.place.name for each in every} == {place.name for place in PLACES}
@@ -208,6 +209,7 @@ def test_what_a_mutant_is_known_by_stays_when_something_else_changes() -> None:
     assert before < after
 
 
+@pytest.mark.long
 def test_what_was_tried_is_not_tried_again(
     tmp_path: Path, reference: Reference, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,7 @@ def text(browser: Browser, selector: str) -> str:
     return str(browser.run(f"document.querySelector('{selector}').textContent"))
 
 
+@pytest.mark.long
 def test_it_opens_from_disk_with_the_answer_first(opened: Browser) -> None:
     first = opened.run("document.querySelector('main > section').id")
     assert first == "answer"

@@ -33,6 +33,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     return folder, {chart.name: chart.svg for chart in draw_charts(summary, folder / "charts", kinds=KINDS)}
 
 
+@pytest.mark.long
 def test_each_chart_in_each_form(drawn: tuple[Path, dict[str, str]]) -> None:
     folder, charts = drawn
     names = {f"{kind}-{level}" for kind in ("outcomes", "cost", "forest") for level in ("full", "none")}

@@ -110,6 +110,7 @@ class KillsOne:
             return has
 
 
+@pytest.mark.long
 def test_a_killed_worker_costs_nothing_and_the_outcome_is_that_of_a_local_run(
     tmp_path: Path, machines: Machines
 ) -> None:

@@ -17,6 +17,8 @@ from tests.harnesses.test_whole_life import HEAD
 from tests.runs.test_cluster import Machines
 from tests.runs.test_interrupted import begin, until
 
+pytestmark = pytest.mark.long
+
 EPISODES = 24
 #: It tells by its ending where it was played.
 TELLS = (

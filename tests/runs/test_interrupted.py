@@ -127,6 +127,7 @@ def kill_and_resume(place: Path, kills: int, seed: int) -> None:
     assert files(folder) == files(place / "whole")
 
 
+@pytest.mark.long
 def test_a_run_killed_at_random_points_is_resumed_to_the_same_result(place: Path) -> None:
     kill_and_resume(place, 6, 1)
 
@@ -183,6 +184,7 @@ class TestCtrlC:
         assert seconds < 8
         assert 0 < kept(place / "stopped") < 60_003
 
+    @pytest.mark.long
     @pytest.mark.dask
     def test_a_cluster_of_its_own_ends_as_fast_and_says_no_more(self, place: Path) -> None:
         process = begin([*fresh("stopped", 20_000), "--engine", "dask"], place)
@@ -227,6 +229,7 @@ def sleepers(process: int) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_a_full_disk_ends_the_run_in_one_line_and_what_was_finished_stays(place: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))

@@ -129,6 +129,7 @@ class TestLive:
         assert finished.outcome == "done/complete"
         assert finished.correct
 
+    @pytest.mark.long
     def test_a_probe_asks_the_counterfactual(self) -> None:
         loaded = scenario(MODEL)
         probed = play(self.live(loaded, probe=10), loaded, "silence")

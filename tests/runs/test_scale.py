@@ -21,6 +21,8 @@ from evalkit.scoring.episode import run_episode
 from evalkit.strategies.presets import PRESETS
 from tests.bench.task import scenario_text
 
+pytestmark = pytest.mark.long
+
 PRESETS_OF_NOTE = ("silence", "acceptance", "gate", "stop_hook", "unattended")
 
 

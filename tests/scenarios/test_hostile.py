@@ -44,6 +44,7 @@ def runs(scenario: Scenario) -> None:
         assert episode.truth in TRUTHS
 
 
+@pytest.mark.long
 @MANY
 @given(mutated(documents(events=True)))
 def test_a_spoilt_document_is_refused_in_one_line_or_runs(text: str) -> None:

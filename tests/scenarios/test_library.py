@@ -21,6 +21,7 @@ LIBRARY = load_suites((str(library_folder()),))
 KNOWN = {scenario.name: scenario for scenario in LIBRARY}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scenario", [pytest.param(s, id=s.name) for s in LIBRARY if s.world.kind != "repo"])
 def test_sound(scenario: Scenario) -> None:
     assert check_scenario(scenario, KNOWN) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 
@@ -88,6 +89,7 @@ def play_all(document: dict[str, Any], seeds: tuple[int, ...] = (0, 1)) -> None:
 MANY = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.long
 @MANY
 @given(documents())
 def test_every_preset_ends_with_a_truth_and_the_flags_of_the_definitions(document: dict[str, Any]) -> None:

@@ -43,6 +43,7 @@ def test_an_unknown_item_is_told() -> None:
         scenario([{"work": 1}], world={"masked": ["nobody"]})
 
 
+@pytest.mark.long
 def test_the_command_writes_a_hundred_twins_that_are_stuck(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["scenarios", "mask", *QUICK, "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output

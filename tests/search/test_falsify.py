@@ -66,6 +66,7 @@ PLANTED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("program", "name", "script"), PLANTED, ids=[row[0] for row in PLANTED])
 def test_a_planted_bug_is_found_made_small_and_found_again(
     tmp_path: Path, program: str, name: str, script: tuple[str, ...]
@@ -112,6 +113,7 @@ HELD = (
 UNSEEN = ("*wrongly*", "*, an error reported", "undoes *")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("budget", [60, pytest.param(600, marks=pytest.mark.slow)], ids=["quick", "thorough"])
 def test_the_gated_loop_is_not_refuted(budget: int) -> None:
     gated = find_harness("gated-loop")
@@ -140,6 +142,7 @@ def test_every_property_of_a_silent_loop(tmp_path: Path) -> None:
     assert moves(found, "no_cut_off_call") == ("is cut off in a call for alpha that parses",)
 
 
+@pytest.mark.long
 def test_one_nudge_too_many() -> None:
     # It never closes, so the plain task is enough.
     found = falsify(harness("four", nudges=4), names=("capped_nudges", "no_false_done"), max_runs=5)
@@ -173,6 +176,7 @@ def crashes(told: Mapping[str, str]) -> Any:
     return ending
 
 
+@pytest.mark.long
 def test_a_crash_on_the_way_is_an_early_stop() -> None:
     found = falsify(crashes, names=("no_early_stop",), max_runs=60)
     assert moves(found, "no_early_stop") == ("refuses",)
@@ -229,6 +233,7 @@ def test_what_nobody_answered_at_first_is_new_when_it_is_made(stop: str, action:
 # Budgets, memory, honesty
 
 
+@pytest.mark.long
 def test_what_was_mended_is_forgotten(tmp_path: Path) -> None:
     name = ("no_false_done",)
     broken, mended = harness("one", says_done=True), harness("one", nudges=3)
@@ -246,6 +251,7 @@ def test_another_harness_has_its_own_memory(tmp_path: Path) -> None:
     assert not answer(other, "no_false_done").replayed
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_answer() -> None:
     def counted() -> list[tuple[str, int, int]]:
         found = falsify(harness("nudger", nudges=2, reports="[]"), max_runs=45, seed=7)
@@ -266,6 +272,7 @@ def test_the_time_ends_a_search() -> None:
     assert 1 <= found.runs < 1_000
 
 
+@pytest.mark.long
 def test_a_script_is_not_run_again_where_its_end_is_known() -> None:
     seen: list[int] = []
 
@@ -390,6 +397,7 @@ def test_what_is_as_small_is_made_the_plainest(found: tuple[str, ...], small: tu
     assert (ticking.said(made), ended) == (small, True)
 
 
+@pytest.mark.long
 def test_few_runs_hold_many_orders_of_three_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     guides: list[Guide] = []
 
@@ -452,6 +460,7 @@ def test_a_careful_program_is_not_refuted(program: str, calls: int | None) -> No
     assert found.holds, found.results
 
 
+@pytest.mark.long
 def test_what_one_task_leaves_to_the_next_is_told() -> None:
     left: list[bool] = []
 

@@ -34,6 +34,7 @@ def evalkit(*words: str) -> Result:
     return CliRunner().invoke(main, list(words))
 
 
+@pytest.mark.long
 def test_refuted_saved_and_run_again(folder: Path) -> None:
     words = ("falsify", "silent.py", "--property", "no false done", "--max-runs", "20")
     found = evalkit(*words, "--save", "out/found.yaml")
@@ -64,6 +65,7 @@ def test_not_refuted_and_nothing_saved(folder: Path) -> None:
     assert not Path("none.yaml").exists()
 
 
+@pytest.mark.long
 def test_json(folder: Path) -> None:
     found = evalkit("falsify", "silent.py", "--property", "no_false_done", "--max-runs", "4", "--json")
     assert found.exit_code == 1

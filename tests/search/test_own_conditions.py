@@ -205,6 +205,7 @@ class Counting(c.Condition):
 WITHIN = ACCEPTED | Counting()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("test", "why"),
     [
@@ -311,6 +312,7 @@ def test_what_is_read_in_odd_ways_is_refused(test: Any, why: str) -> None:
     assert (result.answer, why in result.how) == ("refused", True), result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("condition", "why"),
     [
@@ -342,6 +344,7 @@ class Most(c.Condition):
 MOST = 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("condition", "number"),
     [
@@ -358,6 +361,7 @@ def test_a_number_beyond_all_that_was_explored_is_refused(condition: c.Condition
     assert f"compares with {number}, and nothing explored goes beyond 2" in result.how
 
 
+@pytest.mark.long
 def test_a_number_that_was_reached_is_no_reason() -> None:
     class Both(c.Condition):
         finite = True

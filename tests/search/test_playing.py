@@ -38,6 +38,7 @@ class Watched:
         self.shown += self.recorder.steps[len(self.shown) :]
 
 
+@pytest.mark.long
 def test_a_thousand_plays_decide_what_runs_decide() -> None:
     names = sorted(PRESETS)
     by_name = {name: Watched(name, Setting(2)) for name in names}
@@ -79,6 +80,7 @@ def test_a_checklist_is_ticked_through() -> None:
     assert Watched("checklist").game.knows().moves is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gate", "acceptance"])
 def test_what_is_proved_stays_impossible_on_the_way(name: str) -> None:
     watched = Watched(name)
@@ -97,6 +99,7 @@ def test_nothing_is_known_of_an_end() -> None:
         watched.game.play(watched.game.moves[0])
 
 
+@pytest.mark.long
 def test_a_false_done_can_be_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     keys = "l\nw\nr\nu\nw\nnonsense\ns\nq\n"

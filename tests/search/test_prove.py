@@ -58,12 +58,14 @@ def replayed(result: Result, strategy: Strategy) -> Episode:
 # The answers that are asked for
 
 
+@pytest.mark.long
 def test_gate_is_never_done_too_early() -> None:
     result = only("no_false_done", "gate", Setting(3))
     assert (result.answer, result.states) == ("proved", 1632)
     assert result.transitions > 100_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("skippable", [1, 2])
 def test_gate_with_items_that_may_be_skipped(skippable: int) -> None:
     names = ("no_false_done", "no_early_stop", "no_cut_off_call", "no_duplicate_effects", "clean_requests")
@@ -154,6 +156,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("checks", ["full", "none"])
 def test_each_counterexample_is_what_it_says(name: str, checks: Any) -> None:
@@ -466,6 +469,7 @@ def reading_a_file(view: Any) -> bool:
 drawn, now = random.random, datetime.datetime.now
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("test", "why"),
     [

@@ -70,6 +70,7 @@ def _clusters(draw: random.Random, number: int, size: int, rate: float, kind: st
 
 
 class TestClustered:
+    @pytest.mark.long
     @pytest.mark.parametrize("kind", ["independent", "copies", "mixed"])
     @pytest.mark.parametrize(("number", "size"), [(5, 5), (20, 5), (50, 3)])
     @pytest.mark.parametrize("rate", [0.3, 0.5])
@@ -143,6 +144,7 @@ class TestClustered:
         assert (found.low, found.high) == pytest.approx(exact(0, 10))
         assert cluster_interval([(5, 5)] * 10).high == 1
 
+    @pytest.mark.long
     @given(st.lists(st.tuples(st.integers(0, 9), st.integers(9, 9)), min_size=2, max_size=30))
     def test_always_a_number_in_order(self, clusters: list[tuple[int, int]]) -> None:
         found = cluster_interval(clusters)

@@ -156,6 +156,7 @@ class TestRange:
 
 
 class TestHolm:
+    @pytest.mark.long
     @settings(max_examples=20)
     @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
     def test_statsmodels(self, values: list[float]) -> None:
@@ -214,6 +215,7 @@ class TestVariants:
 class TestSeedsOfTwoRuns:
     """A rate over one seed and one over twenty do not vary alike: the seeds that both have are compared."""
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("mine", "theirs"), [(1, 20), (20, 1)])
     def test_no_difference_is_found_where_there_is_none(self, mine: int, theirs: int) -> None:
         # Averaged over their own seeds a third to a half of these were called different.

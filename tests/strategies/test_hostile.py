@@ -83,6 +83,7 @@ def read(file: Path, text: str) -> Strategy | None:
     return None
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=mutated(DOCUMENTS))
 def test_a_spoilt_strategy_is_refused_in_one_line_or_runs(file: Path, text: str) -> None:
@@ -128,6 +129,7 @@ def test_a_bomb_of_aliases_is_refused_quickly(file: Path) -> None:
         read_strategy(file)
 
 
+@pytest.mark.long
 @given(st.text(max_size=40).filter(lambda name: not name.endswith((".yaml", ".yml"))))
 def test_no_name_makes_anything_else_of_it(name: str) -> None:
     try:

@@ -261,6 +261,7 @@ def test_samples_and_readers_that_cannot_be_used_say_why(
         find_reader("readers:fail")(turn)
 
 
+@pytest.mark.long
 def test_the_labelled_sample_and_what_the_rules_make_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     folder = trajectories()
     with SAMPLE.open(newline="") as file:

@@ -20,6 +20,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(st.lists(JSON, max_size=8), st.integers(1, 40), st.booleans(), st.booleans())
 def test_a_list_is_read_the_same_through_any_window(
@@ -31,6 +32,7 @@ def test_a_list_is_read_the_same_through_any_window(
         assert list(elements(io.BytesIO(text.encode("utf-8", "surrogatepass")))) == values
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.text(), JSON, max_size=4), st.lists(JSON, max_size=4), st.integers(1, 40))
 def test_a_list_within_a_document_is_found_behind_other_fields(
@@ -45,6 +47,7 @@ def test_a_list_within_a_document_is_found_behind_other_fields(
         assert keys(io.BytesIO(document), frozenset()) == list(json.loads(document))
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None)
 @given(st.lists(JSON, min_size=1, max_size=6), st.data())
 def test_a_list_that_breaks_off_gives_the_elements_before(values: list[Any], data: st.DataObject) -> None:

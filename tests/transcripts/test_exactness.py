@@ -26,6 +26,8 @@ from evalkit.transcripts.judging.judge import BEYOND, Stop, judge
 from evalkit.transcripts.recording import Conversation, Recording
 from evalkit.transcripts.replay import Replay
 
+pytestmark = pytest.mark.long
+
 #: Runs of each population: 200 in all.
 SEEDS = 40
 #: Strategies that agree no channel of their own, so that the model says the same to each.

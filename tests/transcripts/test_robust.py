@@ -177,6 +177,7 @@ def test_nan_rewards_byte_order_marks_and_lone_surrogates_are_taken(tmp_path: Pa
         assert judge_recording(recording, [PRESETS["silence"].strategy])[1].ending == "done"
 
 
+@pytest.mark.long
 def test_a_file_of_lines_is_read_one_line_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "large.jsonl"
     with path.open("w") as out:
@@ -254,6 +255,7 @@ def mutated(value: Any, draw: Any) -> Any:
     return draw(JUNK)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_whatever_a_file_holds_it_is_read_or_refused(tmp_path_factory: Any, data: st.DataObject) -> None:

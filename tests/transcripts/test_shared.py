@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from evalkit.strategies.presets import PRESETS
 from evalkit.transcripts.incidents.to_scenario import skeleton
 from evalkit.transcripts.judging.run import Judgement, judge_paths
@@ -44,6 +46,7 @@ def test_the_false_done_count_equals_a_direct_count_from_the_file(tmp_path: Path
     assert again["rows"] == summary["rows"]
 
 
+@pytest.mark.long
 def test_every_recording_makes_a_sound_scenario() -> None:
     for item in read_paths([trajectories()]):
         if not isinstance(item, Problem):

@@ -56,6 +56,7 @@ def turns(draw: st.DrawFn) -> Turn:
     return with_ids(made, "call", 1)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("dialect", DIALECTS)
 @QUICK
@@ -83,6 +84,7 @@ def test_what_a_dialect_can_say_survives_the_real_sdk(dialect: Dialect, streamed
         assert reason is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", ["anthropic", "responses"])
 @QUICK
 @given(turn=turns())

@@ -83,6 +83,7 @@ def test_background_is_seen_within_loops() -> None:
     assert not has_background(scenario([{"say": "a"}]))
 
 
+@pytest.mark.long
 def test_the_table_of_the_library_names_known_scenarios_and_reasons() -> None:
     library = load_suites()[::6]
     rows = table(library, all_offered())
@@ -102,6 +103,7 @@ def test_tables_are_markdown() -> None:
     assert "| all | pause_changed | documented |" in rules_text()
 
 
+@pytest.mark.long
 def test_the_page_of_the_documentation_is_current() -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "wire.md"
     assert page.read_text() == page_text() + "\n"

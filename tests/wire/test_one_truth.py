@@ -172,6 +172,7 @@ def turned(lines: list[Any], by: int) -> list[Any]:
     return lines[by % len(lines) :] + lines[: by % len(lines)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("move", MOVES)
 def test_moves_are_the_same_over_every_line(server: Server, move: str) -> None:
     model = [{"call": "list_items"}, *MOVES[move], {"work": "rest"}, {"say": "Done.", "claim": "done"}]

@@ -112,6 +112,7 @@ def test_a_lost_thread_is_replayed_by_the_sdk(server: Server) -> None:
     assert (played.seen.amnesia, played.seen.dialect_faults) == (0, ["thread_not_found"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", [False, True])
 def test_the_responses_runner_plays_an_episode(server: Server, stream: bool) -> None:
     played = episode(DONE)

@@ -10,9 +10,12 @@ import subprocess
 import sys
 
 import httpx2
+import pytest
 from click.testing import CliRunner
 
 from evalkit.cli.serve import command
+
+pytestmark = pytest.mark.long
 
 START = [sys.executable, "-c", "from evalkit.cli.serve import command; command()"]
 NAME = "migration-reports-at-four-of-six"

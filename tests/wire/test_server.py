@@ -172,6 +172,7 @@ def test_evalkit_s_cap_ends_the_episode_for_good(server: Server) -> None:
 # Many at once
 
 
+@pytest.mark.long
 def test_episodes_side_by_side_do_not_mix(server: Server) -> None:
     async def one(number: int) -> list[str]:
         items = [f"item-{number}-{place}" for place in range(3)]
@@ -274,6 +275,7 @@ def settled(server: Server, played: WireEpisode, requests: int) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_a_thousand_abandoned_streams_leave_nothing_behind() -> None:
     with Server() as running:
         url, played = served(running)

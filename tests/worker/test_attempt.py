@@ -88,6 +88,7 @@ def comparable(episode: Episode) -> Episode:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     st.data(),

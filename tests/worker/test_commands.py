@@ -164,6 +164,7 @@ def start_work(home: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.long
 def test_two_worker_processes_share_the_queue(shell: Shell) -> None:
     file = write_scenario(shell.home, payments(2))
     for number in range(6):
@@ -173,6 +174,7 @@ def test_two_worker_processes_share_the_queue(shell: Shell) -> None:
     assert "6 done" in shell.run("list")
 
 
+@pytest.mark.long
 def test_sigterm_ends_idle_workers_cleanly(shell: Shell) -> None:
     file = write_scenario(shell.home, payments(1))
     shell.run("add", "--id", "pay", "--scenario", str(file))

@@ -111,6 +111,7 @@ def test_the_commits_are_as_many_as_the_steps_say(
     assert run(COMMITS + 1, "before") == 0
 
 
+@pytest.mark.long
 def test_a_worker_killed_at_a_step_is_followed_by_one_that_finishes(
     run: Run, queue: Callable[[str], Order], home: Path
 ) -> None:

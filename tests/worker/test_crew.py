@@ -20,6 +20,8 @@ from tests.processes import gone, living
 from tests.worker.places import file_order, payments, write_scenario
 from tests.worker.test_statements import PAYMENTS, check
 
+pytestmark = pytest.mark.long
+
 #: Seconds that a lease of the tests holds.
 LEASE = "2"
 

@@ -60,6 +60,7 @@ states = st.builds(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(turns)
 def test_a_turn_comes_back(turn: object) -> None:
@@ -69,6 +70,7 @@ def test_a_turn_comes_back(turn: object) -> None:
     assert load_turn(text) == turn
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(states)
 def test_a_state_comes_back(state: State) -> None:
@@ -87,6 +89,7 @@ def test_a_memory_that_cannot_be_kept_is_named() -> None:
         dump_state(State(folds=([1],)))  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(st.lists(turns, min_size=1, max_size=3), st.lists(results, max_size=2), st.none() | words, counts)
 def test_a_request_comes_back_with_the_turn_that_it_sends_back(

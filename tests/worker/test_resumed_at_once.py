@@ -25,6 +25,8 @@ from tests.worker.places import (
     write_scenario,
 )
 
+pytestmark = pytest.mark.long
+
 #: A time at which the lease of whoever worked before has run out.
 LATER = 1000.0
 

@@ -16,6 +16,8 @@ from evalkit.worker.task_records import Order
 from evalkit.worker.worker import Worker
 from tests.worker.places import file_order, forked, payments, world_of, write_scenario
 
+pytestmark = pytest.mark.long
+
 PAYMENTS = 2
 #: Seconds that the clock goes on from one worker to the next, so that the dead one's lease has run out.
 GENERATION = 1000.0

@@ -330,6 +330,7 @@ def test_two_processes_may_open_a_new_store_at_once(open_one: Opener) -> None:
         assert store.count() == {}
 
 
+@pytest.mark.long
 def test_many_processes_may_make_a_new_file_at_once(home: Path) -> None:
     """To switch a new file to a write-ahead log SQLite does not wait, though it waits for all else."""
 

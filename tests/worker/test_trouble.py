@@ -84,6 +84,7 @@ def fight(url: str, home: Path, name: str, jumps: tuple[float, ...]) -> None:
     store.shut()
 
 
+@pytest.mark.long
 def test_two_workers_whose_clocks_jump_fight_for_the_same_tasks(
     url: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_two_workers_whose_clocks_jump_fight_for_the_same_tasks(
     assert attempts > len(orders), "nobody took a lease from anybody: the test shows nothing"
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 18), st.integers(1, 18))
 def test_whoever_lost_the_lease_changes_nothing_more(first: int, second: int) -> None:

@@ -128,6 +128,7 @@ def _at_once(command: str, folder: Path) -> list[str]:
     return [(folder / str(number)).read_text() for number in range(3)]
 
 
+@pytest.mark.long
 def test_processes_that_ask_at_once_run_a_command_once(next_run: Callable[[], None], tmp_path: Path) -> None:
     assert len(set(_at_once("sleep 0.5; date +%N", tmp_path))) == 1
     # What is not kept each of them runs.

@@ -47,6 +47,7 @@ class TestEveryWorld:
         assert (target.settled(), target.progress(), target.holds()) == (0, 0, False)
         assert not target.artifact()
 
+    @pytest.mark.long
     def test_is_acted_on_from_whatever_thread_a_harness_calls_it_in(self, kind: str) -> None:
         target = world(kind)
         with ThreadPoolExecutor(1) as pool:
@@ -54,6 +55,7 @@ class TestEveryWorld:
                 pool.submit(do, target, item).result()
         assert target.holds()
 
+    @pytest.mark.long
     def test_is_done_when_each_item_is(self, kind: str) -> None:
         target = world(kind)
         seen = [target.progress()]
@@ -182,6 +184,7 @@ ODD = ["first", "second", "../x", "/x\ud800", "a/b", ".git/x", "\ud800", "a\0b",
 WORLDS: dict[str, World] = {kind: world(kind) for kind in KINDS}
 
 
+@pytest.mark.long
 @given(
     kind=st.sampled_from(KINDS),
     place=st.integers(0, 9),

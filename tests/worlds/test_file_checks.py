@@ -91,6 +91,7 @@ class TestSql:
         holds({"sql": {"path": "x.db", "query": f"attach '{other}' as other", "count": 0}}, folder)
         assert not other.exists()
 
+    @pytest.mark.long
     @given(st.binary(max_size=300))
     def test_what_is_no_database_holds_no_count(self, data: bytes) -> None:
         folder = Tree({"x.db": make_entry("x.db", data)})

@@ -72,6 +72,7 @@ def test_the_example_gives_what_the_page_says(package: Path) -> None:
     assert printed == ["findings []", *(f"{name} {outcome} {turns}" for name, outcome, turns in told)]
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_run(package: Path) -> None:
     commands = [line[2:].split() for line in block("console").splitlines()]
     assert [command[:2] for command in commands] == [["evalkit", "scenarios"], ["evalkit", "run"]]

@@ -57,6 +57,7 @@ def test_what_is_left_is_the_state(command: str, left: object) -> None:
     assert set(after.tree.entries) == set(left)  # type: ignore[call-overload]
 
 
+@pytest.mark.long
 def test_folders_nested_beyond_all_paths_undo_the_command() -> None:
     # The shell's own idea of where it is would grow too long.
     nest = "python -c \"import os\nfor n in range(1500): os.mkdir('deep'); os.chdir('deep')\""

@@ -48,6 +48,7 @@ class TestFirstCommit:
 
 
 class TestOracle:
+    @pytest.mark.long
     def test_green_tests_then_the_commit(self) -> None:
         target = repo(commits=False)
         do(target, "test_first")
@@ -60,6 +61,7 @@ class TestOracle:
         assert not run(target, "git add -A && git commit -q -m Done").error
         assert (target.holds(), target.progress()) == (True, 2)
 
+    @pytest.mark.long
     def test_a_commit_alone_is_no_progress(self) -> None:
         target = repo()
         write(target, "notes.txt", "x")
@@ -67,6 +69,7 @@ class TestOracle:
         assert target.committed()
         assert target.progress() == 0
 
+    @pytest.mark.long
     def test_a_change_after_the_commit_breaks_it_until_it_is_committed(self) -> None:
         target = repo()
         do(target, "test_first")
@@ -88,6 +91,7 @@ class TestOracle:
         write(target, "app/__init__.py", "raise ImportError\n")
         assert target.settled() == 0
 
+    @pytest.mark.long
     def test_a_rewritten_test_does_not_fool_it(self) -> None:
         target = repo()
         assert not target.reads_done("test_first")
@@ -101,6 +105,7 @@ class TestOracle:
         write(target, "app/first.py", "import os\nos._exit(0)\n")
         assert target.settled() == 0
 
+    @pytest.mark.long
     def test_a_parametrised_test_is_green_when_all_its_cases_are(self) -> None:
         test = (
             "import pytest\nfrom app.first import first\n\n\n@pytest.mark.parametrize('number', [0, 1])\n"
@@ -120,6 +125,7 @@ class TestOracle:
 class TestMemory:
     """Each content is tested once in a process, across forks and ways to get there."""
 
+    @pytest.mark.long
     def test_equal_content_is_run_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         target = repo()
         do(target, "test_first")
@@ -135,6 +141,7 @@ class TestMemory:
         assert again.effects == target.effects
         assert started == []
 
+    @pytest.mark.long
     def test_undoing_and_doing_again_comes_back_to_the_same_state(self) -> None:
         target = repo()
         do(target, "test_first")

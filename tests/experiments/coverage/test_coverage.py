@@ -121,6 +121,7 @@ class TestPolicies:
 
 
 class TestPresets:
+    @pytest.mark.long
     def test_no_family_is_passed_or_failed_by_all_without_a_reason(self) -> None:
         found = distinctions(QUICK)
         lines = families(found)

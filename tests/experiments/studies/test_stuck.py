@@ -80,6 +80,7 @@ def test_what_the_reference_loop_cannot_play_has_no_twin_here() -> None:
     assert all(each <= NOTIONS for each in events)
 
 
+@pytest.mark.long
 def test_programs_stand_apart_and_may_play_some_of_it() -> None:
     suite = load_suites(("partial_completion",))
     one = [scenario for scenario in suite if scenario.name == "migration-reports-at-four-of-six"]
