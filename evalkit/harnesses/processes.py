@@ -58,10 +58,9 @@ class Capture:
 
         The stream is read to its end, or of a process that goes on (``running``) as far as it has come.
         """
-        if running:
-            self._catch_up()
-        else:
+        if not running:
             self._thread.join(0.2)
+        self._catch_up()
         with self._lock:
             head, tail, total = bytes(self._head), bytes(self._tail), self.total
         if since >= len(head):
@@ -72,7 +71,7 @@ class Capture:
         return (head[since:] + gap + tail).decode(errors="replace")
 
     def _catch_up(self) -> None:
-        """Read what a process that goes on has printed up to now: it may print faster than it is read."""
+        """Read what was printed up to now: it may come faster than it is read, and the reader late."""
         end = time.monotonic() + 0.01
         with contextlib.suppress(OSError, ValueError), self._lock:
             while select.select([self._stream], [], [], 0)[0] and self._take() and time.monotonic() < end:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,20 @@ def test_what_lies_in_the_stream_of_a_process_that_goes_on_is_read() -> None:
             assert capture.text(printed, running=True) == "".join(lines)
         os.close(writing)
         assert capture.text().endswith("line 299.3\n")
+
+
+def test_what_a_process_printed_before_it_ended_is_there_though_its_reader_comes_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine the other thread may not have run by then."""
+    monkeypatch.setattr(threading.Thread, "start", lambda _: None)
+    monkeypatch.setattr(threading.Thread, "join", lambda *_: None)
+    reading, writing = os.pipe()
+    with open(reading, "rb") as stream:
+        capture = Capture(stream)
+        os.write(writing, b"no configuration found\n")
+        os.close(writing)
+        assert capture.text() == "no configuration found\n"
 
 
 @pytest.mark.parametrize("text", [LEAKS, OLD_ADDRESS], ids=["conversation", "address"])
