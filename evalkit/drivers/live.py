@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable
 
-from evalkit.containment.folders import NoRoom
 from evalkit.core.channels import skip_told, speaks
 from evalkit.core.keys import with_key
 from evalkit.core.requests import Delivered, Request, Result
@@ -16,7 +15,7 @@ from evalkit.models.cassettes import Playing
 from evalkit.models.clients import SdkModel
 from evalkit.models.ledger import Purse
 from evalkit.stage.stage import NeverEnds
-from evalkit.stage.tools import ToolFailed
+from evalkit.stage.tools import perform
 from evalkit.strategies.claim_reader import read_claim, read_skips
 from evalkit.worlds import World, action_of
 
@@ -123,23 +122,12 @@ class LiveStage:
         if self.trace is not None:
             self.trace.runs(self.previous.turn, call)
         values = parse_arguments(call.arguments if key is None else with_key(call.arguments, key))
-        if values is None:
-            result = Result(call.id, f"{call.tool}: the arguments are not valid JSON", True)
-        else:
-            walls = self.world.walls
-            try:
-                known = self.world.recorded(call.tool, values) if self.careful else None
-                outcome = known or self.world.perform(call.tool, values)
-            except NoRoom:
-                raise
-            except Exception as error:
-                raise ToolFailed(f"tool {call.tool} raised {type(error).__name__}: {error}") from error
-            if outcome.action is not None and self.trace is not None:
-                self.trace.had_effect(outcome.action, self.world.changes)
-            if self.world.walls > walls and self.trace is not None:
-                self.trace.met_wall()
-            result = Result(call.id, outcome.text, outcome.error)
-        self.ran[call.id] = result
+        walls = self.world.walls
+        known = self.world.recorded(call.tool, values) if self.careful and values is not None else None
+        outcome = known or perform(self.world, call.tool, values, self.trace)
+        if self.world.walls > walls and self.trace is not None:
+            self.trace.met_wall()
+        result = self.ran[call.id] = Result(call.id, outcome.text, outcome.error)
         return result
 
     def settle(self) -> None:

@@ -64,10 +64,10 @@ class Session:
         url: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        _, place, variable = provider_of(medium)
+        provider = provider_of(medium)
         self.ledger = ledger
-        self.url = url or medium.base_url or place
-        self.key = os.environ.get(variable, "")
+        self.url = url or medium.base_url or provider.url
+        self.key = os.environ.get(provider.key_variable, "")
         self.headers = dict(headers or {})
         given = (self.key, *credentials_of(self.url), *(v for v in self.headers.values() if len(v) > SHORT))
         self.secrets = tuple(secret for secret in given if secret)
@@ -113,14 +113,15 @@ class Live(OnTape):
     """A provider's model: live over a session, or replayed. Without a session a live one has its own."""
 
     def __init__(self, medium: Medium, session: Session | None = None) -> None:
-        dialect, place, _ = provider_of(medium)
+        provider = provider_of(medium)
         if session is None and medium.replay is None:
             ledger = Ledger(max_usd=medium.max_usd, max_tokens=medium.max_tokens, prices=prices_for(medium))
             session = Session(medium, ledger).__enter__()
         self.session = session
         kept = kept_medium(medium)
         secrets = session.secrets if session is not None else ()
-        super().__init__(msgspec.structs.replace(kept, dialect=dialect), kept.base_url or place, secrets)
+        kept = msgspec.structs.replace(kept, dialect=provider.dialect)
+        super().__init__(kept, kept.base_url or provider.url, secrets)
         self.name = medium.model_name
 
     def __call__(

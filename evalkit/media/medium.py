@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -18,11 +18,20 @@ if TYPE_CHECKING:
     from evalkit.wire.dialects import Dialect
 
 SCRIPTED = "scripted"
-#: provider: (dialect, where it is, the variable that holds the key)
-PROVIDERS: dict[str, tuple[str, str, str]] = {
-    "anthropic": ("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
-    "openai": ("responses", "https://api.openai.com", "OPENAI_API_KEY"),
-    "openai-chat": ("chat", "https://api.openai.com", "OPENAI_API_KEY"),
+
+
+class Provider(NamedTuple):
+    """An API of a provider: its dialect, where it is, the variable that holds the key."""
+
+    dialect: Dialect
+    url: str
+    key_variable: str
+
+
+PROVIDERS = {
+    "anthropic": Provider("anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY"),
+    "openai": Provider("responses", "https://api.openai.com", "OPENAI_API_KEY"),
+    "openai-chat": Provider("chat", "https://api.openai.com", "OPENAI_API_KEY"),
 }
 
 
@@ -84,7 +93,7 @@ def check_medium(medium: Medium) -> None:
         if medium.probe:
             raise MediumError("--probe is for live models; scripted runs know their truth")
         return
-    _, _, variable = provider_of(medium)
+    variable = provider_of(medium).key_variable
     if medium.replay is None:
         if medium.base_url is None and not os.environ.get(variable):
             raise MediumError(f"--model {medium.model}: {variable} is not set")
@@ -93,7 +102,7 @@ def check_medium(medium: Medium) -> None:
         prices_for(medium)
 
 
-def provider_of(medium: Medium) -> tuple[str, str, str]:
+def provider_of(medium: Medium) -> Provider:
     """The entry of :data:`PROVIDERS` for a live model. MediumError where there is none."""
     provider, _, name = medium.model.partition(":")
     if provider not in PROVIDERS or not name:

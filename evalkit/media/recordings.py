@@ -76,8 +76,8 @@ def note_recording(
     folder, medium = Path(medium.record), kept_medium(medium)
     dialect, url = medium.dialect, "evalkit's scripted server"
     if medium.live:
-        dialect, url, _ = provider_of(medium)
-        url = medium.base_url or url
+        provider = provider_of(medium)
+        dialect, url = provider.dialect, medium.base_url or provider.url
     origin = _origin(msgspec.structs.replace(medium, dialect=dialect), url)
     names = tuple(scenario.name for scenario in scenarios)
     sources = {

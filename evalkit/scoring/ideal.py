@@ -32,7 +32,7 @@ from evalkit.strategies.folds import Ran
 FAILED = make_turn((), "failed")
 
 
-class Setting(Meter, Protocol):
+class IdealStage(Meter, Protocol):
     """Where the ideal driver works: a scripted stage, or a live run that is probed."""
 
     ran: dict[str, Result]
@@ -60,7 +60,7 @@ class IdealMind:
     keyed = False
 
     def __init__(
-        self, stage: Setting, limits: Limits | None, in_vain: Callable[[Action], bool] | None = None
+        self, stage: IdealStage, limits: Limits | None, in_vain: Callable[[Action], bool] | None = None
     ) -> None:
         self.stage = stage
         self.limits = limits

@@ -30,7 +30,7 @@ class Decision(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-class Setting(Protocol):
+class ApprovalStage(Protocol):
     """Where the person decides: a scripted stage."""
 
     world: World
@@ -61,7 +61,7 @@ class _Held:
 class Approver:
     """The person. ``together``: the harness takes the decisions about a turn only all at once."""
 
-    def __init__(self, stage: Setting, *, together: bool = False) -> None:
+    def __init__(self, stage: ApprovalStage, *, together: bool = False) -> None:
         self._stage = stage
         self._together = together
         self._held: list[_Held] = []

@@ -28,6 +28,22 @@ class ToolFailed(Exception):
     """A tool of a user's world raised."""
 
 
+def perform(world: World, tool: str, values: Mapping[str, Any] | None, trace: Trace | None) -> Outcome:
+    """Run a tool and see its effect; ToolFailed where one of a user's world raises."""
+    if values is None:
+        return Outcome(f"{tool}: the arguments are not valid JSON", error=True)
+    try:
+        outcome = world.perform(tool, values)
+    except NoRoom:
+        # evalkit's own failure, and not the tool's.
+        raise
+    except Exception as error:
+        raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
+    if outcome.action is not None and trace is not None:
+        trace.had_effect(outcome.action, world.changes)
+    return outcome
+
+
 class Spent(msgspec.Struct, frozen=True, gc=False):
     """What helpers have spent within calls, in turns and tokens."""
 
@@ -144,19 +160,7 @@ class Tools:
 
     def _perform(self, tool: str, arguments: str) -> tuple[str, bool]:
         """What the world does and answers."""
-        values = parse_arguments(arguments)
-        if values is None:
-            return f"{tool}: the arguments are not valid JSON", True
-        try:
-            outcome = self.world.perform(tool, values)
-        except NoRoom:
-            # evalkit's own failure, and not the tool's.
-            raise
-        except Exception as error:
-            raise ToolFailed(f"tool {tool} raised {type(error).__name__}: {error}") from error
-        trace, action = self.trace, outcome.action
-        if action is not None and trace is not None:
-            trace.had_effect(action, self.world.changes)
+        outcome = perform(self.world, tool, parse_arguments(arguments), self.trace)
         return outcome.text, outcome.error
 
     def _replied(self, tool: str, arguments: str, reply: Reply | None) -> tuple[str, bool]:

@@ -30,7 +30,7 @@ Standing: TypeAlias = tuple[float, float, float]
 _REPEATING = thresholds.GOING_ON.index("REPEATING_TURNS")
 
 
-class Setting(msgspec.Struct, frozen=True):
+class ThresholdChange(msgspec.Struct, frozen=True):
     """The thresholds, one of them changed: its name and its value; with no name all are as they are."""
 
     name: str
@@ -38,14 +38,14 @@ class Setting(msgspec.Struct, frozen=True):
     limits: tuple[float, ...]
 
 
-def settings() -> list[Setting]:
+def settings() -> list[ThresholdChange]:
     """The thresholds as they are, then each halved and doubled."""
     now = {name: float(getattr(thresholds, name)) for name in thresholds.GOING_ON}
-    found = [Setting("", 0.0, tuple(now.values()))]
+    found = [ThresholdChange("", 0.0, tuple(now.values()))]
     for name, value in now.items():
         for factor in FACTORS:
             changed = now | {name: factor * value}
-            found.append(Setting(name, factor * value, tuple(changed.values())))
+            found.append(ThresholdChange(name, factor * value, tuple(changed.values())))
     return found
 
 
