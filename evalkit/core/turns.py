@@ -94,6 +94,11 @@ class Turn(msgspec.Struct, frozen=True, gc=False):
     kind: Kind = "content"
     tokens: int = 0
 
+    @property
+    def is_no_turn(self) -> bool:
+        """Whether this answer is none: a fault, or a poll of what is still in progress (D1.3)."""
+        return self.kind == "failed" or self.kind == "in_progress"
+
 
 @lru_cache(maxsize=8192)
 def count_tokens(text: str) -> int:

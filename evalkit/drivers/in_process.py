@@ -254,7 +254,7 @@ def resumed(turn: Turn, stage: Partner, last: Request) -> Request:
 
     A paused, cut-off or refused turn is left out, and a request that failed is made again.
     """
-    if turn.kind in ("failed", "in_progress"):
+    if turn.is_no_turn:
         return last
     if turn.kind in ("pause", "cut_off", "refusal"):
         return Request(limit=last.limit)

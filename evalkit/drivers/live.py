@@ -78,7 +78,7 @@ class LiveStage:
             raise self.playing.missed
         turn = answer.turn
         self.faulted = turn.kind == "failed"
-        if turn.kind in ("failed", "in_progress"):
+        if turn.is_no_turn:
             if self.trace is not None:
                 self.trace.no_turn(turn, "a live answer that is no turn")
             self.previous = Delivered(self.previous.turn, request.limit, request.model)

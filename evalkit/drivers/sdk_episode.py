@@ -39,7 +39,7 @@ class SdkEpisode:
     def _take(self, answer: Answer, request: Request, aside: Callable[[], Aside]) -> Turn:
         """An answer as the loop's next turn, with what the script says aside; an answer that is no turn."""
         turn = answer.turn
-        if turn.kind in ("failed", "in_progress"):
+        if turn.is_no_turn:
             self.previous = Delivered(self.previous.turn, request.limit, request.model)
             return turn
         claim, told = aside()

@@ -128,7 +128,7 @@ class Observed(Stage):
             self._check()
             self._resolve(request)
             turn = super().ask(request)
-            real = turn.kind not in ("failed", "in_progress")
+            real = not turn.is_no_turn
             blocks = [shown_block(block) for block in turn.content]
             number = self.turns if real else 0
             self.exchanges.append(Exchange(number, turn.stop, turn.native, turn.claim, blocks))

@@ -141,7 +141,7 @@ class Recorder:
     ) -> None:
         if isinstance(action, RunTools):
             return
-        real = turn.kind not in ("failed", "in_progress")
+        real = not turn.is_no_turn
         self.turns += real
         world = self.stage.world
         # A live stage has no script, so no events of one.

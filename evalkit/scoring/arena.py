@@ -108,7 +108,7 @@ class Arena:
         request = next_request(action, ahead, Request(limit=stage.previous.limit, model=stage.previous.model))
         with suppress(NeverEnds):
             turn = ahead.ask(with_words(request, ahead.happens(request)) if ahead.eventful else request)
-            while turn.kind in ("failed", "in_progress") and not cannot_pass(turn.native):
+            while turn.is_no_turn and not cannot_pass(turn.native):
                 turn = ahead.ask(msgspec.structs.replace(request, again=True))
             if turn.kind in ("content", "unknown", "pause"):
                 for call in turn.runnable:

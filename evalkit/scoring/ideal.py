@@ -104,7 +104,7 @@ class IdealMind:
         return self._unless_in_vain(self._next(turn)), None
 
     def _next(self, turn: Turn) -> Action:
-        if turn.kind in ("failed", "in_progress"):
+        if turn.is_no_turn:
             return self._ask_again(turn)
         self._idle = 0
         stage = self.stage

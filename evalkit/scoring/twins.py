@@ -47,6 +47,6 @@ class _Heard:
     def __call__(
         self, turn: Turn, action: Action, verdict: Verdict | None, results: tuple[Result, ...]
     ) -> None:
-        if type(action).__name__ != "RunTools" and turn.kind not in ("failed", "in_progress"):
+        if type(action).__name__ != "RunTools" and not turn.is_no_turn:
             self.turns.append(turn)
             self.requests.append((action, results))

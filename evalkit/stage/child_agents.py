@@ -98,7 +98,7 @@ class ChildAgents(Tools):
         over = player.is_played(state, program) or number > HELPER_CAP
         if over:
             return helping, helping.said or "The child agent ended without an answer."
-        if turn.kind in ("failed", "in_progress"):
+        if turn.is_no_turn:
             return msgspec.structs.replace(helping, state=state, number=number, moved=_AGAIN), None
         if emitted.fresh:
             emitted = freshen(emitted, f"{self._serial + 1}")

@@ -143,7 +143,7 @@ class Attempt:
         with self._asking():
             answer = self._workplace.model.ask(self._transcript, request)
         turn = answer.turn
-        if turn.kind in ("failed", "in_progress"):
+        if turn.is_no_turn:
             self._missed += 1
             self.previous = Delivered(self.previous.turn, request.limit, request.model)
             return turn

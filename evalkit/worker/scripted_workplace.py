@@ -79,7 +79,7 @@ class StageWorkplace(Workplace):
 
     def _asked(self, stage: Stage, request: Request) -> Answer:
         turn = stage.ask(request)
-        if turn.kind in ("failed", "in_progress"):
+        if turn.is_no_turn:
             return Answer(turn)
         self._spent = self.spent_in_calls()
         self._counted = stage.input_tokens, stage.output_tokens

@@ -67,7 +67,7 @@ def starts_at(turns: int) -> Rules:
     """Counts turns from another number than 0, and so has its limit elsewhere."""
 
     def turned(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> Step:
-        if state.turns == 0 and not state.ran and turn.kind not in ("failed", "in_progress"):
+        if state.turns == 0 and not state.ran and not turn.is_no_turn:
             state = _replace(state, turns=turns)
         return on_turn(loop, state, turn, instruments)
 
