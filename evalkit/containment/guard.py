@@ -13,41 +13,34 @@ the outer one is.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import select
-import struct
 import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable
 
-    from evalkit.containment import syscall_filter, system_view
+    from evalkit.containment import namespaces, syscall_filter, system_calls, system_view
 else:
     # The module beneath, without its enumerations: a third of the time that a guard takes to start.
     import _signal as signal
 
+    import namespaces
     import syscall_filter
+    import system_calls
     import system_view
 
-_CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
-_CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_MS_NOSUID_NODEV, _MS_NOSUID_NODEV_NOEXEC, _MS_REC_PRIVATE = 2 | 4, 2 | 4 | 8, 0x4000 | (1 << 18)
-_MS_BIND_REC, _MS_REMOUNT_BIND_RDONLY = 0x1000 | 0x4000, 0x20 | 0x1000 | 1
 _PR_SET_PDEATHSIG, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 24, 36, 38
 _PR_SET_DUMPABLE = 4
 #: Rights of root over the whole machine: immutable files, the network's set-up, modules, roots, other
 #: processes' memory, mounts, a reboot, limits, the clock, devices, the log, MAC, BPF, checkpoints.
 _TAKEN = (9, 12, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 32, 33, 34, 35, 37, 38, 39, 40)
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 #: Seconds between looks: at the number of processes, their memory, their files.
 _LOOK, _WEIGH, _MEASURE = 0.02, 0.1, 0.5
 #: Seconds that the end of everything may take.
 _END = 2.0
-_CGROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
 #: Beyond the highest number that a process has on any Linux.
 _MOST_NUMBERS = 1 << 22
 
@@ -70,13 +63,13 @@ def main(arguments: list[str]) -> int:
     if os.geteuid() == 0:
         # Whoever guards a thousand processes must still get its turn.
         told["nice"] = str(os.getpriority(os.PRIO_PROCESS, 0))
-        _try(os.setpriority, os.PRIO_PROCESS, 0, -10)
+        system_calls.attempt(os.setpriority, os.PRIO_PROCESS, 0, -10)
     guard = _Guard(told, watched, arguments[split + 1 :], status)
     alive = _handle_of(parent)
     if os.getppid() != parent:
         return 1
     wakes = _wakes()
-    group = _make_group(2 * int(told["processes"])) if told["processes"] != "0" else None
+    group = system_calls.make_group(2 * int(told["processes"])) if told["processes"] != "0" else None
     guard.group = group
     try:
         if told["way"] == "group":
@@ -86,7 +79,7 @@ def main(arguments: list[str]) -> int:
         return 0
     finally:
         if group is not None:
-            _drop_group(group)
+            system_calls.drop_group(group)
 
 
 def _outer(
@@ -99,7 +92,7 @@ def _outer(
     """Start the inner guard and wait for it, or for a reason to end it; then end what is left."""
     namespace = told["way"] == "namespace"
     if namespace:
-        _leave(network=told["network"] != "0")
+        namespaces.leave(network=told["network"] != "0")
     else:
         _be_found_by_orphans()
     outer = os.getpid()
@@ -110,8 +103,8 @@ def _outer(
         code = 1
         try:
             if namespace:
-                _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-                _settle(told["network"] == "0", *roots)
+                system_calls.call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+                namespaces.settle(told["network"] == "0", *roots)
             else:
                 _be_found_by_orphans()
                 guard.guards = (outer, os.getpid())
@@ -119,7 +112,7 @@ def _outer(
             guard.keep(lifeline, _wakes())
             code = 0
         except OSError as error:
-            _try(os.write, guard.status, f"failed {error}\n".encode())
+            system_calls.attempt(os.write, guard.status, f"failed {error}\n".encode())
         finally:
             os._exit(code)
     os.close(lifeline)
@@ -140,40 +133,17 @@ def _outer(
         os.waitpid(inner, 0)
     elif os.WIFSIGNALED(_ended[inner]):
         left = len(list(system_view.descendants(outer)))
-        _try(os.write, guard.status, f"ended {-os.WTERMSIG(_ended[inner])} {left} \n".encode())
+        system_calls.attempt(
+            os.write, guard.status, f"ended {-os.WTERMSIG(_ended[inner])} {left} \n".encode()
+        )
     if not namespace:
         _end_all()
 
 
-def _leave(*, network: bool) -> None:
-    """Make the namespaces in which the next process begins."""
-    flags = _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC
-    if not network:
-        flags |= _CLONE_NEWNET
-    uid, gid = os.geteuid(), os.getegid()
-    if uid:
-        flags |= _CLONE_NEWUSER
-    _call("unshare", flags)
-    if uid:
-        _write("/proc/self/setgroups", "deny")
-        _write("/proc/self/uid_map", f"{uid} {uid} 1")
-        _write("/proc/self/gid_map", f"{gid} {gid} 1")
-
-
-def _settle(alone: bool, seen: tuple[str, ...], own: tuple[str, ...]) -> None:
-    """In the namespace: its own processes, and what else it is to have."""
-    _call("mount", b"none", b"/", None, _MS_REC_PRIVATE, None)
-    _call("mount", b"proc", b"/proc", b"proc", _MS_NOSUID_NODEV_NOEXEC, None)
-    if alone:
-        _loopback_up()
-    if own:
-        _narrow(seen, own)
-
-
 def _be_found_by_orphans() -> None:
     """Become the parent of what loses its own; nobody of the same user may trace this process."""
-    _call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    _call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
+    system_calls.call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    system_calls.call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 class _Guard:
@@ -201,9 +171,9 @@ class _Guard:
         try:
             first = self._start()
         except _Refused as refused:
-            _try(os.write, self.status, f"refused {refused}\n".encode())
+            system_calls.attempt(os.write, self.status, f"refused {refused}\n".encode())
             return
-        _try(os.write, self.status, b"running\n")
+        system_calls.attempt(os.write, self.status, b"running\n")
         _let_go()
         code: int | None = None
         why = ""
@@ -220,7 +190,7 @@ class _Guard:
             why = why or (self._over() if code is None else "")
         left = len([process for process in self._processes() if process != first])
         said = "" if code is None else str(code)
-        _try(os.write, self.status, f"ended {said or '-'} {left} {why}\n".encode())
+        system_calls.attempt(os.write, self.status, f"ended {said or '-'} {left} {why}\n".encode())
         if not self.namespace:
             _end_all(first)
 
@@ -247,10 +217,10 @@ class _Guard:
     def _become(self) -> None:
         """In the child: set the limits, give up the rights, become the command."""
         os.setsid()
-        linux = hasattr(_library(), "prctl")
+        linux = hasattr(system_calls.library(), "prctl")
         if linux:
-            _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-            _call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
+            system_calls.call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            system_calls.call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
         for name in (
             "SIGPIPE",
             "SIGXFSZ",
@@ -268,9 +238,9 @@ class _Guard:
         if "nice" in self.told:
             os.setpriority(os.PRIO_PROCESS, 0, self.number("nice"))
         if self.group is not None:
-            _try(_write, f"{self.group}/cgroup.procs", "0")
-        _try(_write, "/proc/self/oom_score_adj", "500")
-        _limit(resource.RLIMIT_CORE, 0)
+            system_calls.attempt(system_calls.write_file, f"{self.group}/cgroup.procs", "0")
+        system_calls.attempt(system_calls.write_file, "/proc/self/oom_score_adj", "500")
+        system_calls.limit(resource.RLIMIT_CORE, 0)
         for name, kind, unit in (
             ("cpu_s", resource.RLIMIT_CPU, 1),
             ("file_mb", resource.RLIMIT_FSIZE, 1 << 20),
@@ -278,17 +248,17 @@ class _Guard:
             ("open_files", resource.RLIMIT_NOFILE, 1),
         ):
             if self.number(name):
-                _limit(kind, self.number(name) * unit)
+                system_calls.limit(kind, self.number(name) * unit)
         if self.namespace and os.geteuid() and self.number("processes"):
             # Counted in the user namespace alone, threads too; root is not bound by it.
-            _limit(resource.RLIMIT_NPROC, 2 * self.number("processes"))
+            system_calls.limit(resource.RLIMIT_NPROC, 2 * self.number("processes"))
         if linux and os.geteuid() == 0:
             for right in _TAKEN:
-                _library().prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
+                system_calls.library().prctl(_PR_CAPBSET_DROP, right, 0, 0, 0)
         if linux:
-            _library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+            system_calls.library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         if self.guards:
-            _try(syscall_filter.refuse_signals, self.guards)
+            system_calls.attempt(syscall_filter.refuse_signals, self.guards)
         self._run()
 
     def _run(self) -> None:
@@ -353,9 +323,9 @@ def _end_all(first: int = 0) -> None:
         left = list(system_view.descendants(os.getpid())) or _unseen_children()
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for process in left:
-                _try(os.kill, process, number)
+                system_calls.attempt(os.kill, process, number)
         if first and not left:
-            _try(os.kill, -first, signal.SIGKILL)
+            system_calls.attempt(os.kill, -first, signal.SIGKILL)
         _reap()
         time.sleep(0.002)
 
@@ -409,15 +379,6 @@ def _has_children() -> bool:
     return True
 
 
-def _try(call: Callable[..., object], *arguments: object) -> bool:
-    """Whether a call that a system may refuse was done."""
-    try:
-        call(*arguments)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 # Signals
 
 
@@ -454,114 +415,3 @@ def _let_go() -> None:
     for number in (0, 1):
         os.dup2(nothing, number)
     os.close(nothing)
-
-
-# The system
-
-
-def _library() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _call(name: str, *arguments: object) -> None:
-    if getattr(_library(), name)(*arguments) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
-
-
-def _narrow(seen: tuple[str, ...], own: tuple[str, ...]) -> None:
-    """Leave of the file system what is named: ``seen`` to read, ``own`` to read and write."""
-    here = os.getcwd()
-    # A folder that is there on every machine; nothing that is named lies in it.
-    root = "/proc"
-    _call("mount", b"none", root.encode(), b"tmpfs", _MS_NOSUID_NODEV, b"size=64m,mode=755")
-    for place in (*seen, *own):
-        target = root + place
-        if os.path.islink(place) and place not in own:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            _try(os.symlink, os.readlink(place), target)
-            continue
-        if os.path.isdir(place):
-            os.makedirs(target, exist_ok=True)
-        elif os.path.exists(place):
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
-        else:
-            continue
-        _call("mount", place.encode(), target.encode(), None, _MS_BIND_REC, None)
-        if place not in own and place != "/dev":
-            # A user namespace may not loosen what is locked; there rights to files hold.
-            _library().mount(None, target.encode(), None, _MS_REMOUNT_BIND_RDONLY, None)
-    os.makedirs(f"{root}/proc", exist_ok=True)
-    _call("mount", b"proc", f"{root}/proc".encode(), b"proc", _MS_NOSUID_NODEV_NOEXEC, None)
-    if os.path.isdir(f"{root}/dev/shm"):
-        _call("mount", b"none", f"{root}/dev/shm".encode(), b"tmpfs", _MS_NOSUID_NODEV, b"size=64m,mode=1777")
-    os.makedirs(f"{root}/tmp", exist_ok=True)
-    _try(os.chmod, f"{root}/tmp", 0o1777)
-    os.chroot(root)
-    os.chdir(here)
-
-
-def _loopback_up() -> None:
-    import _socket
-    import fcntl
-
-    any_ = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
-    asked = struct.pack("16sh14x", b"lo", 0)
-    (flags,) = struct.unpack("16xh14x", fcntl.ioctl(any_.fileno(), _SIOCGIFFLAGS, asked))
-    fcntl.ioctl(any_.fileno(), _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
-    any_.close()
-
-
-def _limit(kind: int, value: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    # Some systems refuse one of them (macOS: memory).
-    _try(resource.setrlimit, kind, (value, value))
-
-
-def _write(file: str, text: str) -> None:
-    handle = os.open(file, os.O_WRONLY)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)
-
-
-def _make_group(tasks: int) -> str | None:
-    """A control group with at most so many tasks; None where this machine gives none."""
-    if os.geteuid():
-        return None
-    for base in _CGROUPS:
-        group = f"{base}/evalkit-{os.getpid()}"
-        _sweep_groups(base)
-        try:
-            os.mkdir(group)
-        except OSError:
-            continue
-        if _try(_write, f"{group}/pids.max", str(tasks)):
-            return group
-        _drop_group(group)
-    return None
-
-
-def _sweep_groups(base: str) -> None:
-    """Remove the empty groups of guards that were killed."""
-    try:
-        names = os.listdir(base)
-    except OSError:
-        return
-    for name in names:
-        number = name.removeprefix("evalkit-")
-        if number != name and number.isdigit() and not os.path.exists(f"/proc/{number}"):
-            _try(os.rmdir, f"{base}/{name}")
-
-
-def _drop_group(group: str) -> None:
-    for _ in range(100):
-        try:
-            os.rmdir(group)
-            return
-        except OSError:
-            # Its processes are dead and not yet out of it.
-            time.sleep(0.002)
