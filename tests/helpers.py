@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import yaml
 
 from evalkit.scenarios.loader import load_text
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.suites import library_folder, load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
+
+
+@lru_cache(maxsize=1)
+def library() -> list[Scenario]:
+    """The shipped scenarios but for populations, loaded once for all tests of a process."""
+    return load_suites()
+
+
+@lru_cache(maxsize=1)
+def library_and_populations() -> list[Scenario]:
+    """All shipped scenarios."""
+    return load_suites((str(library_folder()),))
+
 
 ITEMS = ("users", "orders", "invoices")
 

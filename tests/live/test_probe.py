@@ -22,7 +22,6 @@ from evalkit.models.pacing import BUSY
 from evalkit.models.spending import LimitReached, Usage
 from evalkit.scenarios.moves import DelegateMove, FaultMove, RawMove, TruncateMove, WaitMove
 from evalkit.scenarios.scenario import Scenario, walk
-from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.claim_reader import read_claim, read_skips
@@ -31,7 +30,7 @@ from evalkit.strategies.strategy import Strategy
 from evalkit.wire.episode import WireEpisode
 from evalkit.wire.expressible import not_expressible
 from evalkit.wire.server import Server
-from tests.helpers import scenario
+from tests.helpers import library, scenario
 
 LIST: Any = {"call": "list_items"}
 PARTIAL: Any = {"say": "1 of 3 is done; two remain.", "claim": "partial"}
@@ -167,7 +166,7 @@ def compared(loaded: Scenario, name: str) -> tuple[str, tuple[str, str], tuple[s
     return place, (wanted.ending, probed(wanted.truth)), (found.ending, found.truth)
 
 
-LIBRARY = [loaded for loaded in load_suites() if not acts(loaded)]
+LIBRARY = [loaded for loaded in library() if not acts(loaded)]
 
 
 @pytest.mark.slow

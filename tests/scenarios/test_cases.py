@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.scenarios.suites import library_folder, load_suites
+from tests.helpers import library_and_populations
 
 ROOT = Path(__file__).parents[2]
-NAMES = {scenario.name for scenario in load_suites((str(library_folder()),))}
+NAMES = {scenario.name for scenario in library_and_populations()}
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in (ROOT / "docs" / "cases.md").read_text().splitlines()

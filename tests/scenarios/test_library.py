@@ -14,10 +14,11 @@ import yaml
 from evalkit.scenarios.json_schema import schema_text
 from evalkit.scenarios.personas import PERSONAS
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scenarios.suites import library_families, library_folder, load_suites, scenario_files
+from evalkit.scenarios.suites import library_families, library_folder, scenario_files
 from evalkit.scoring.soundness import check_scenario
+from tests.helpers import library, library_and_populations
 
-LIBRARY = load_suites((str(library_folder()),))
+LIBRARY = library_and_populations()
 KNOWN = {scenario.name: scenario for scenario in LIBRARY}
 
 
@@ -95,4 +96,4 @@ def test_every_source_begins_with_a_key_of_the_page() -> None:
 
 def test_a_family_is_a_folder() -> None:
     assert all(Path(scenario.place).parent.name == scenario.family for scenario in LIBRARY)
-    assert set(library_families()) == {scenario.family for scenario in load_suites()}
+    assert set(library_families()) == {scenario.family for scenario in library()}

@@ -16,12 +16,11 @@ from evalkit.loop.transitions import on_results
 from evalkit.scenarios.emissions import DELEGATE_TOOL
 from evalkit.scenarios.moves import FaultMove, FaultSpec
 from evalkit.scenarios.scenario import walk
-from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.presets import PRESETS
-from tests.helpers import document, play, scenario
+from tests.helpers import document, library, play, scenario
 
 LIST = {"call": "list_items"}
 DONE = {"say": "All of it is done.", "claim": "done"}
@@ -70,7 +69,7 @@ def test_the_order_in_which_tools_end_changes_nothing(name: str) -> None:
 
 WITHOUT_FAULTS = [
     loaded
-    for loaded in load_suites()
+    for loaded in library()
     if loaded.world.kind in ("items", "ledger")
     and not loaded.events
     and loaded.limits.tokens is None

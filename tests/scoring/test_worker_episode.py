@@ -9,16 +9,15 @@ import pytest
 
 from evalkit.core.decisions import Verdict
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.scoring.worker_episode import EVENTS, run_worker_episode
 from evalkit.strategies.conditions import when
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
-from tests.helpers import scenario
+from tests.helpers import library, scenario
 
-LIBRARY = load_suites(())
+LIBRARY = library()
 #: The worker does not wait for people: it hands over.
 ASKED = "crash while an approval is open"
 CRASHES = {one.name: one for one in LIBRARY if "crash" in one.events}

@@ -15,7 +15,6 @@ import pytest
 from evalkit.core.tasks import Offered
 from evalkit.drivers.over_sdk import Line
 from evalkit.scenarios.scenario import Scenario
-from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.strategies.presets import PRESETS
@@ -23,9 +22,9 @@ from evalkit.strategies.strategy import Strategy
 from evalkit.wire.dialects import DIALECTS, Dialect
 from evalkit.wire.expressible import has_background, not_expressible
 from evalkit.wire.server import Server
-from tests.helpers import scenario
+from tests.helpers import library, scenario
 
-LIBRARY = load_suites()
+LIBRARY = library()
 #: (dialect, streamed, held): the server holds the conversation.
 LINES: list[tuple[Dialect, bool, bool]] = [
     (dialect, streamed, False) for dialect in DIALECTS for streamed in (False, True)

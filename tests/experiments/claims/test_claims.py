@@ -18,10 +18,10 @@ from evalkit.experiments.claims.document import COMMAND, claims_text, run_claims
 from evalkit.experiments.claims.number import Number
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.presets import PRESETS
-from tests.helpers import scenario
+from tests.helpers import library, scenario
 
 PAGE = Path(__file__).parents[3] / "docs" / "claims.md"
-LIBRARY = [loaded for loaded in load_suites() if loaded.world.kind not in ("repo", "files")]
+LIBRARY = [loaded for loaded in library() if loaded.world.kind not in ("repo", "files")]
 POPULATIONS = load_suites(("populations",))
 LIST = {"call": "list_items"}
 DONE = {"say": "All of it is done.", "claim": "done"}

@@ -31,12 +31,11 @@ from evalkit.experiments.coverage.presets import (
     in_the_loop,
     silent,
 )
-from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.strategy import Strategy
-from tests.helpers import scenario
+from tests.helpers import library, scenario
 
 PAGE = Path(__file__).parents[3] / "docs" / "coverage.md"
-LIBRARY = load_suites()
+LIBRARY = library()
 #: Worlds that run no commands.
 QUICK = [loaded for loaded in in_the_loop(LIBRARY) if loaded.world.kind not in ("repo", "files")]
 #: Families about stop reasons and limits, where policies differ.
