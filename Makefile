@@ -134,8 +134,8 @@ mutants: setup
 	$(BIN)/python -m tests.mutation $(MUTANTS)
 
 lint: setup
-	$(BIN)/ruff check evalkit tests
-	$(BIN)/ruff format --check evalkit tests
+	$(BIN)/ruff check evalkit harnesses tests
+	$(BIN)/ruff format --check evalkit harnesses tests
 	$(BIN)/lint-imports
 
 types: setup

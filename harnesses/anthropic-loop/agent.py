@@ -6,7 +6,6 @@ The variant offers a tool of the API's own as well.
 from anthropic import Anthropic
 from evalkit_harness import serve
 
-
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 
 

@@ -74,7 +74,9 @@ async def work(job):
     async def go_on(said=None, invocation=None):
         given = {"user_id": WHERE["user_id"], "session_id": WHERE["session_id"]}
         limits = RunConfig(max_llm_calls=job.max_turns or 500)
-        async for _ in runner.run_async(**given, new_message=said, invocation_id=invocation, run_config=limits):
+        async for _ in runner.run_async(
+            **given, new_message=said, invocation_id=invocation, run_config=limits
+        ):
             pass
 
     kept = (await session()).events

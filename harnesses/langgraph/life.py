@@ -117,7 +117,7 @@ def run(job):
         if job.resumes and kept.interrupts:
             state = {"__interrupt__": kept.interrupts}
         elif job.resumes and kept.values:
-            # A task that is done and whose step is not yet kept is no longer in "next", and still to go on from.
+            # A task that is done, its step not yet kept, is no longer in "next", and still to go on from.
             state = go_on(None) if kept.tasks else kept.values
         else:
             state = go_on({"messages": [HumanMessage(job.prompt)]})

@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK: one agent, run to its final output. A variant wants a typed one, another speaks Chat Completions."""
+"""OpenAI's Agents SDK: one agent, run to its final output. Variants: a typed one, Chat Completions."""
 
 import json
 
