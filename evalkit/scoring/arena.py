@@ -100,9 +100,15 @@ class Arena:
 
     def _in_vain(self, stage: Stage, action: Action) -> bool:
         """Whether the next turn makes a run over-continuation and the driver does not get there from here."""
-        trace = stage.trace
-        if trace is None or stage.turns < _FIRST_IN_VAIN or self._reach(stage).holds:
+        if stage.turns < _FIRST_IN_VAIN:
             return False
+        # How far the driver gets is asked last: from each turn on it may take as long as the driver waits.
+        return self._overdoes(stage, action) and not self._reach(stage).holds
+
+    def _overdoes(self, stage: Stage, action: Action) -> bool:
+        """Whether the next turn makes a run over-continuation, seen on a copy."""
+        trace = stage.trace
+        assert trace is not None
         ahead = stage.fork()
         ahead.trace = seen = trace.fork()
         request = next_request(action, ahead, Request(limit=stage.previous.limit, model=stage.previous.model))

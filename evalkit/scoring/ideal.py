@@ -70,7 +70,8 @@ class IdealMind:
         self._place: tuple[int, ...] = ()
         self._nudges = 0
         self._turns = 0
-        #: Turns in which nothing was settled, however near the script came to its end.
+        #: Turns and endings at faults in which nothing was settled, however near the script came to its end
+        #: and whoever wrote in between; of pauses those alone by which it came no nearer.
         self._unsettling = 0
         #: Requests in a row that no turn has answered.
         self._idle = 0
@@ -88,7 +89,11 @@ class IdealMind:
 
     def out_of_turns(self, turn: Turn) -> Ending | None:
         limit = self._limit(decision=False)
-        return self._end("limit", limit).ending if limit else None
+        if limit:
+            return self._end("limit", limit).ending
+        # Who writes for ever would have it begin for ever.
+        for_good = self._unsettling >= thresholds.DRIVER_LONGEST
+        return self._end("escalated", "gave up").ending if for_good else None
 
     def event(self, event: Event) -> None:
         if not isinstance(event, UserWrites):
@@ -125,11 +130,13 @@ class IdealMind:
         """Retry, poll or shorten, until nothing changes any more."""
         full = failed.kind == "failed" and says_window_full(failed.native)
         if failed.kind == "failed" and not full and cannot_pass(failed.native):
+            self._unsettling += 1
             return self._end("error", f"fault:{failed.native}")
         self._idle += 1
         if full or self._idle > thresholds.DRIVER_TURNS:
             key = (self.stage.key(), full)
             if key in self._seen:
+                self._unsettling += 1
                 return self._end("error" if full else "escalated", "gave up")
             self._seen.add(key)
         if full:
@@ -139,9 +146,9 @@ class IdealMind:
     def _judge(self, turn: Turn) -> Action:
         """What to do about a turn whose calls have run."""
         stage, world = self.stage, self.stage.world
-        self._turns += turn.kind != "pause"
-        self._unsettling += turn.kind != "pause"
         progress, place = world.progress(), stage.place()
+        self._turns += turn.kind != "pause"
+        self._unsettling += turn.kind != "pause" or place <= self._place
         if progress > self._best:
             self._best = progress
             self._nudges = self._turns = self._unsettling = 0

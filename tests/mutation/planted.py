@@ -30,7 +30,8 @@ _PLANTED = (
     (
         "the ideal driver counts pauses",
         "evalkit.scoring.ideal",
-        'self._turns += turn.kind != "pause"\n        self._unsettling += turn.kind != "pause"',
+        'self._turns += turn.kind != "pause"\n'
+        '        self._unsettling += turn.kind != "pause" or place <= self._place',
         "self._turns += 1\n        self._unsettling += 1",
     ),
     (

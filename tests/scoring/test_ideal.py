@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from evalkit.core.requests import Request
 from evalkit.core.tasks import Offered
+from evalkit.core.turns import Turn
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import ideal_episode
+from evalkit.stage.stage import Stage
 from evalkit.strategies import conditions as c
 from evalkit.strategies.strategy import Strategy
 from tests.helpers import play, scenario
@@ -23,6 +29,20 @@ BILLS: dict[str, Any] = {"kind": "ledger", "items": ["bill-a", "bill-b"]}
 
 def ideal(model: list[Any], offered: Offered = Offered(), **fields: Any) -> Any:  # noqa: B008
     return ideal_episode(Arena(scenario(model, **fields), offered), 0)
+
+
+@contextmanager
+def few_requests(most: int) -> Iterator[None]:
+    """No more requests than so many, those of copies included."""
+    asked = count(1)
+    ask = Stage.ask
+
+    def counted(stage: Stage, request: Request) -> Turn:
+        assert next(asked) < most, "it does not come to an end"
+        return ask(stage, request)
+
+    with patch.object(Stage, "ask", counted):
+        yield
 
 
 class TestGoesOnWhileTheScriptComesNearerToItsEnd:
@@ -48,6 +68,31 @@ class TestGoesOnWhileTheScriptComesNearerToItsEnd:
         endless = [LIST, {"work": 1}, {"repeat": {"times": "forever", "do": readings}}]
         # The round after the first leaves everything as it was, but 25 turns are over before.
         assert (ideal(endless).outcome, ideal(endless).turns) == ("escalated/stuck", 2 + 25)
+
+    @pytest.mark.parametrize("when", ["ended", "between_turns", "in_tool", "in_turn"])
+    @pytest.mark.parametrize(
+        "move",
+        [
+            {"call": "do_item"},
+            {"pause": {}},
+            {"fault": {"status": 400}},
+            {"fault": {"status": 529}},
+            {"wait": {"item": "users", "polls": 1}},
+            {"either": [{"p": 0.5, "do": [READS]}]},
+        ],
+        ids=lambda move: next(iter(move)),
+    )
+    def test_not_for_a_user_who_writes_for_ever(self, move: Any, when: str) -> None:
+        endless = {"repeat": {"times": "forever", "do": [{"user": {"text": "Go on.", "when": when}}, move]}}
+        with few_requests(10_000):
+            assert ideal([endless]).truth == "stuck"
+
+    def test_from_each_turn_anew_only_where_going_on_would_be_in_vain(self) -> None:
+        polled: Any = {"wait": {"item": "bill-a", "polls": 1}}
+        words = {"user": {"text": "Go on.", "when": "between_turns"}}
+        endless = {"repeat": {"times": "forever", "do": [words, polled]}}
+        with few_requests(2_000):
+            assert ideal([endless], world={**BILLS, "once": True}).truth == "stuck"
 
     @pytest.mark.rule("truth_is_spoiled_or_stuck")
     def test_not_for_a_move_that_is_played_again(self) -> None:
