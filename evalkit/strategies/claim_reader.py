@@ -32,6 +32,7 @@ import msgspec
 
 from evalkit.core.tasks import occurs_whole
 from evalkit.core.turns import Claim, Finish, parse_arguments
+from evalkit.strategies import claim_patterns as patterns
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -42,385 +43,6 @@ class Reading(msgspec.Struct, frozen=True):
     words: str = ""
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    """One pattern of several, for text in lower case."""
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.MULTILINE)
-
-
-#: What is done to things: participles that are also the past tense.
-_DONE = (
-    r"added|adjusted|applied|booked|built|cancell?ed|changed|charged|cleaned(?: up)?|cleared|closed|"
-    r"committed|"
-    r"compared|complete|completed|concluded|configured|converted|corrected|created|deleted|delivered|"
-    r"deployed|"
-    r"disabled|done|downgraded|enabled|extended|extracted|finali[sz]ed|finished|fixed|fulfilled|implemented|"
-    r"in place|installed|issued|merged|migrated|moved|passing|patched|pinned|posted|processed|published|"
-    r"pushed|"
-    r"rebooked|refactored|refunded|regenerated|released|removed|renamed|renewed|replaced|resolved|restarted|"
-    r"restored|reverted|rolled back|rotated|satisfied|saved|sent|set up|shut down|solved|submitted|"
-    r"switched(?: over)?|"
-    r"updated|upgraded|wired|written"
-)
-#: More of them, of a thing alone: "Repository initialized", "has been generated".
-_DONE_TO = (
-    rf"{_DONE}|activated|archived|copied|downloaded|exported|formatted|generated|imported|initiali[sz]ed|"
-    r"linked|packaged|renamed|reorgani[sz]ed|restructured|rewritten|staged|synced|uploaded"
-)
-#: The past tense where it is another word.
-_DID = (
-    rf"{_DONE}|built|made (?:(?:all|both|following|requested|several|some|the|these|those|your) )*"
-    r"(?:adjustments|changes?|corrections|edits?|enhancements|fixes|improvements|updates?)|rewrote|wrote|"
-    r"ran the migration|took down"
-)
-#: Nouns that are a task or a part of one.
-_WORK = (
-    r"analysis|audit|backup|build|change|changes|cleanup|deployment|fix|implementation|incident|installation|"
-    r"investigation|issue|job|"
-    r"migration|"
-    r"refactor|refactoring|release|report|request|research|restore|review|rollout|setup|task|ticket|update|"
-    r"upgrade|work"
-)
-#: States that a thing is brought into.
-_STATES = r"back(?: up)?|healthy|in sync|live|online|reachable|running|tracking|up|working"
-_KEYWORD_LINE = re.compile(r"^[\s*_`#]*(?:TERMINATE|TASK_COMPLETE|TASK COMPLETE)[\s*_`.!]*$", re.MULTILINE)
-_FINAL_ANSWER = _any(
-    r"\bfinal answer\s*(?:is)?\s*[:=]",
-    r"<(?:final_)?answer>.{1,2000}?</(?:final_)?answer>",
-    r"\\boxed\s*\{",
-    r"^[\s*_#>]*answer\s*:\s*\(?[a-z0-9][^\n]{0,80}[\s*_.]*\Z",
-)
-#: Fields by which an answer that is JSON alone says that it is the answer.
-_ANSWERS = frozenset(
-    ("answer", "final_answer", "finalanswer", "result", "final_result", "solution", "output")
-)
-_CONCLUSION = _any(
-    r"\b(?:can|could|will|suggest|proceed to|proceed with|so we can|able to)\b[^.?!\n]{0,40}"
-    r"\b(?:conclud|terminat|end|clos|finaliz|finalis)(?:e|es|ing)?\b[^.?!\n]{0,12}"
-    r"\b(?:task|conversation|answer|discussion|chat|issue|ticket|case)\b",
-    r"\bconsider (?:this|the) (?:task|work|issue) (?:complete|done|closed|finished)\b",
-    r"\b(?:this|that|which) (?:will )?concludes?\b(?! that)",
-    r"\bwe (?:can|could) (?:now |then )?conclude\b(?! (?:that|from|whether))",
-)
-#: To conclude what is said to be undoable concludes, and claims nothing.
-_UNDOABLE = re.compile(
-    rf"\b(?:{_WORK}|problem|question)\b[^.?!\n]{{0,20}}\b(?:cannot|can't|could not|couldn't)\b"
-    r"[^.?!\n]{0,20}\b(?:answered|completed|done|finished|fulfilled|resolved|solved)\b"
-)
-#: Who speaks, and what they did.
-_BY_US = _any(
-    rf"\b(?:i|we)(?:'ve| have)? (?:now |also |just |already |all |then |"
-    rf"successfully )*(?:{_DID})\b(?! to be)",
-    rf"\b(?:i|we)(?:'ve| have) [a-z]+ed\b[^.?!\n]{{1,80}}\band (?:also |now |then )?(?:{_DID})\b(?! to be)",
-)
-#: All of something, or the task, and what was done to it.
-_OF_ALL = _any(
-    r"\b(?:all|every|everything|each|both|"
-    r"the (?:task|work|job|issue|bug|fix|change|changes|migration|request))\b"
-    rf"[^.?!\n]{{0,50}}\b(?:is|are|was|were|has been|have been)\b[^.?!\n]{{0,15}}\b(?:{_DONE})\b",
-)
-#: By the words of what was done to things.
-_COMPLETION = _any(
-    r"\bsuccessfully\b(?! (?:once|when|if))",
-    rf"\b(?:has|have) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE_TO})\b",
-    rf"'(?:s|ve) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE_TO})\b",
-    rf"\b(?:is|are|'s) (?:now |all |both |also |already |fully )+(?:{_DONE})\b",
-    r"\b(?:is|are) (?:complete|completed|done|finished|fixed|implemented|migrated|resolved|switched over)\b",
-    r"\b(?:was|were) (?:just |now |also )?(?:issued|renewed|sent|deployed|merged|fixed|removed|restored|"
-    r"updated|"
-    r"replaced|migrated|rolled back|upgraded|applied)\b(?! (?:by|on|in) )",
-    r"\b(?:analysis|document|draft|notebook|report|spreadsheet|summary)\b[^.?!\n]{0,40}"
-    r"\b(?:exported|saved|written) (?:as|at|in|to|under)\b",
-    # Headlines.
-    rf"^\W*(?:all|both|every) [^.?!\n]{{1,60}} (?:{_DONE})\W*$",
-    r"^\W*(?:all )?(?:done|finished|fixed|completed?)\W*$",
-    r"^\W*(?:summary: |done: )?(?:added|created|deployed|fixed|implemented|merged|migrated|pushed|"
-    r"refactored|released|removed|renamed|replaced|restarted|restored|reverted|rolled back|rotated|"
-    r"updated|upgraded)\b(?! ?:)",
-    rf"\b(?:{_WORK}) (?:now |successfully )?(?:complete|completed|finished|closed|resolved|written)\b",
-    r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
-)
-#: By what else says that something is done.
-_EVIDENCE = _any(
-    # Evidence: tests, checks and builds that pass.
-    r"\b(?:all|every|the|both|make|unit|regression|integration) (?:[\w`']+ ){0,3}(?:tests?|checks?|"
-    r"criteria|steps|"
-    r"conditions|suite|ci|build)`?\b[^.?!\n]{0,20}\b(?:pass|passes|passed|met|verified|green|exits 0|"
-    r"succeed|works)\b(?! (?:a|an|in|its|null|the|their) )",
-    r"\btests (?:still )?pass(?:ed|ing)?\b(?! (?:a|an|in|its|null|the|their) )|"
-    r"\b(\d{1,5})/\1 (?:\w+ )?(?:tests? )?pass(?:ed|ing|es)?\b",
-    r"\b(?:ci|suite|pipeline|build) (?:is|are) (?:all )?green\b|\bworks again\b|\beverything passes\b",
-    r"\b(?:lint|types|linter|build)(?: and (?:lint|types|tests))? (?:is|are) clean\b",
-    r"\b\d+ (?:tests? )?passed\b",
-    # What holds from now on.
-    r"\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
-    r"\b(?:is|are) (?:now )?(?:live|operational|up and running|ready(?! (?:to|for)\b))\b|"
-    r"\b(?:is|are) (?:now )?(?:compiled|configured|installed|verified)\b",
-    # Nothing was to be changed, or nothing to be found.
-    r"\bno (?:[\w/-]+ ){0,5}(?:changes?|edits?|fix(?:es)?|action) (?:was|were|is|are) (?:needed|required|"
-    r"necessary)\b|\bno (?:[\w/-]+ ){0,4}(?:conflicts?|defects?|errors?|issues?|leaks?|problems?|"
-    r"regressions?|secrets?|sensitive data|violations?|vulnerabilit(?:y|ies)) (?:were |was )?found\b",
-    r"\balready (?:contains|covers|does|implements|matches|meets|satisfies|supports)\b[^.?!\n]{0,30}"
-    r"\b(?:criteria|features?|issue|request(?:ed)?|requirements?|task)\b",
-    r"\b(?:all|the|your) (?:requested |required )?changes are (?:in|made|applied|live|complete)\b",
-    r"\bbooking is confirmed\b|\bthe table is complete\b",
-    r"\b(?:confirmed|verified) (?:to be )?(?:clean|passing|working)\b",
-    r"\bcall(?:s)? succeeded and returned\b",
-)
-#: By the state that a thing is in from now on: "now uses", "is running again", "It's working!".
-_STATE = _any(
-    r"\bnow (?!(?:appears|as|costs|crashes|depends|fails|hangs|has|is|its|lacks|looks|means|needs|perhaps|"
-    r"requires|says|seems|thinks|this|throws|thus|unless|us|wants|was)\b)[a-z]+s\b(?<!ss)",
-    r"\b(?:is|are) (?:now )?(?:back )?(?:live|running|up)(?: and running)? (?:again )?(?:at|on) "
-    r"(?:https?:|localhost|port\b|\d{1,3}\.)",
-    rf"\b(?:is|are|s) (?:now (?:{_STATES}|passing)|(?:{_STATES}) (?:again|fine|now))\b",
-    r"^\W*(?:it|that|everything)(?:'s| is) (?:all )?(?:fixed|live|running|up|working)\b",
-    r"\b(?:is|are) back (?:in service|online|to normal|up)\b",
-    r"\bconfirmed (?:fixed|healthy|live|running)\b|\b(?:runs|works) (?:as expected|fine|now)\b",
-)
-#: Headlines of what was done.
-_HEADING = re.compile(
-    r"^\W*(?:what (?:i|was) (?:changed|did|done|implemented)\b|"
-    r"(?:here's |here is )?what (?:has been |i |i've |was |we |we've )?(?:accomplished|added|built|changed|"
-    r"created|delivered|did|done|fixed|implemented|updated)\b(?=\W{0,4}:|[^\w?]*$)|"
-    r"files (?:added|changed|created|modified|updated)\b|(?:key )?changes made\b|"
-    r"summary of (?:all |my |the )*(?:changes|fixes|updates|what was|work)\b)"
-)
-#: A headline that something as a whole is complete.
-_COMPLETE = re.compile(
-    r"^\W*(?:[\w'/.-]+ ){1,8}(?:is |are )?(?:now )?(?:fully )?(?<!longer )completed?(?=\W*$| ?[—–:])"
-)
-#: Verbs in "-ed" that open other reports than one of what was done.
-_NOT_DOING = (
-    r"agreed|asked|attempted|based|blocked|delayed|detailed|embed|estimated|expected|failed|halted|indeed|"
-    r"interested|limited|needed|noted|paused|planned|proceed|proposed|related|red|required|reviewed|skipped|"
-    r"speed|started|stopped|suggested|supposed|timed|tried|unexpected|updated (?:reservation|order|details)"
-)
-#: Words that no name of a thing has by which a report opens: others do, or it is done in part or not.
-_NO_THING = (
-    r"a|almost|an|are|as|at|be|been|being|but|by|can|could|each|few|for|get|gets|got|had|half|has|have|he|i|if|"
-    r"in|is|it|mostly|must|nearly|need|needs|never|no|none|not|nothing|of|on|once|only|part|partially|partly|she|"
-    r"should|since|some|that|the|they|this|those|to|until|was|we|were|what|when|where|which|while|who|will|"
-    r"would|you"
-)
-#: A report that opens with what was done: "Created `a.ics`.", "Configured and verified:", "Ready."
-_OPENING = re.compile(
-    rf"^\W*(?!(?:in place|set up|shut down|{_NOT_DOING})\b|complete (?:the|this|these|your|all)\b)"
-    rf"(?:{_DONE_TO}|ready|wrote|[a-z]{{3,}}ed(?= (?:a|all|an|and|both|each|every|the|\d)\b| ?[`\[:]))\b"
-    r"(?! (?:by|on|at|to be)\b)"
-)
-#: The same of a thing, or of two things done: "Nginx installed in /opt", "Files staged.", "Noted and saved".
-_BROUGHT = re.compile(
-    rf"^\W*(?:[a-z]{{3,}}ed and (?:{_DONE_TO})\b|"
-    rf"(?:(?!(?:{_NO_THING})\b)[\w.`/+'-]+ ){{1,5}}"
-    rf"(?!(?:changed|compared|complete|concluded|done|passing|satisfied)\b)"
-    rf"(?:compiled|{_DONE_TO})(?: (?:cleanly|correctly|successfully))?"
-    r"(?= (?:and|for|from|in|into|on|to|with|[a-z]{3,}ing)\b|[.!,;]? *$|,| [–—-] ))"
-)
-#: A headline says nothing by itself, so a report may open after it: "--- SUMMARY ---".
-_HEADLINE_WORDS = 2
-_HEADLINES = 3
-#: What says that nothing remains, though it has the words of what does.
-_NOTHING_LEFT = re.compile(r"\b(?:no|nothing|none)\b[^.?!\n]{0,40}\b(?:remains?|left|missing)\b")
-#: A check that could not be run beside work that is done is a note, and takes no claim back.
-_CHECKS = (
-    r"(?:builds?|checks?|coverage|e2e|end-to-end|extraction|lint|suites?|tests?|typecheck|validation|"
-    r"verification)"
-)
-_COULD_NOT_BE = (
-    r"(?:could not|couldn't|cannot|can't|unable to|not able to|(?:have|has) not been able to|"
-    r"timed out|blocked) ?(?:be )?"
-)
-_UNCHECKED = _any(
-    rf"\b{_COULD_NOT_BE}(?:run|execute|exercise|validate|verify|test)\b[^.?!\n]{{0,40}}\b{_CHECKS}\b",
-    rf"\b{_CHECKS}\b[^.?!\n]{{0,40}}\b{_COULD_NOT_BE}(?:run|executed|exercised|validated|verified)\b",
-    r"\bsuite timed out\b",
-    # Why not: what the place lacks in which the work was done.
-    r"\bin (?:this|the|my) (?:\w+ )?(?:environment|sandbox|container)\b|\bthe environment is\b|"
-    r"\bname resolution\b|\bnetwork access\b",
-)
-_SENTENCE_ENDS = re.compile(r"\n+|(?<=[.!?])\s+")
-_SKIPPING = re.compile(r"\bskipp(?:ed|ing)\b")
-_NO_SKIP = _any(
-    r"\b(?:not|never|nothing|none|without|no [\w-]+|whether|if|would|could|can|may|might|should|rather than|"
-    r"instead of|before|after|until)\b[^.?!\n,;:]{0,30}\bskipp",
-    r"n't\b[^.?!\n,;:]{0,30}\bskipp",
-)
-#: What fails or is open beside the work, and was there before: a note, as a check that could not be run.
-_BESIDE = re.compile(r"\b(?:unrelated|not related to|pre-?existing)\b")
-_REASON = re.compile(
-    r"\(([^()]*\w[^()]*)\)|\s(?:[–—-])\s(.*\w)"
-    r"|\b(?:because|since|due to|owing to|for lack of|as (?:it|they|there|that|the))\b(.*\w)",
-    re.IGNORECASE,
-)
-_COLON = re.compile(r"\s*:\s*(.*\w)")
-_NEGATED = _any(
-    rf"\bno (?:[\w/-]+ ){{1,4}}(?:is|are|was|were) (?:compiled|configured|installed|{_DONE_TO})\b",
-    r"(?<!-)\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass(?:es|ed)?|"
-    + _DONE
-    + r")\b",
-    r"\b(?:whether|unless|should|would|could|can|might|until|may(?= (?:not )?(?:be|"
-    r"have)))\b[^.?!\n]{0,40}\b(?:be |been |pass(?:es|ed)?|" + _DONE + r")\b",
-)
-#: "Using the features we've implemented": what was done before, not what was asked for.
-_RELATIVE = re.compile(
-    r"\b(?!(?:and|but|done|now|ok|okay|so|that|then|yes)\b)[a-z]+ "
-    r"(?:i|we)(?:'ve| have)? (?:\w+ly )?[a-z]+\W*$"
-)
-_CONDITION = re.compile(r"^\W*(?:once|when|if|after|before|until|as soon as|because|since|to)\b")
-_COURTESY = _any(
-    r"\banything else\b",
-    r"\bif you (?:need|have|change|decide|want|would like|'d like|wish)\b",
-    r"\bfeel free\b",
-    r"\b(?:don't|do not) hesitate\b",
-    r"\blet me know if\b",
-    r"\bhappy to (?:help|assist)\b",
-    r"\b(?:i|we) hope\b",
-)
-#: A step that is open only where nothing behind it says that something is done.
-_LET_ME = re.compile(r"\blet me\b(?! (?:know|provide|summari[sz]e)\b)")
-_STEP = _any(
-    r"\b(?:i'll|i will|i'm going to|i am going to|we'll|we will)\b(?! be (?:here|happy|glad))",
-    r"\blet's\b|\blet us\b",
-    r"^\W*next\b(?! (?:actions?|milestone|phase|recommended|stage|steps?|tasks?|up|work)\b)|"
-    r"^\W*now\b(?=,| (?:for|i|let us|please|to|we)\b)",
-    r"\bnext step\b(?![^.?!\n]{0,60}\bwould be\b|\W*(?:$|:| [–—-]))",
-    r"(?<!before )\b(?:continuing|proceeding|moving on|going on|checking again)\b",
-    r"\bstopped (?:at|because|before|here|short)\b",
-)
-_ASKING = _any(
-    r"\b(?:would you like|shall i|should i|do you want|could you|can you|may i)\b",
-    r"\bplease (?:check|confirm|execute|perform|proceed|provide|review|run|search|share|specify|tell)\b",
-    r"\bplease (?:verify|visit)\b",
-    r"\blet me know (?:which|what|when|once|how|the)\b",
-    r"\b(?:is|does|are) (?:this|that|these) (?:[a-z]+ )?(?:acceptable|correct|fine|look (?:good|right)|ok|"
-    r"okay|right|work for you)\b",
-    r"\bi(?:'ll)? need (?:your|the|to|you|approval|access)\b",
-    r"\byou(?: will|'ll) need to\b",
-    r"\b(?:which|what) (?:do|would) you\b",
-)
-#: Offers of more, behind a report that opened with what was done. Leave to go on with the same is none.
-_OFFER = re.compile(
-    r"\b(?:what would you like|what(?:'s| is) next|would you like me to|want me to|shall i|should i|"
-    r"which (?:one |option )?(?:do|would) you (?:want|like|prefer))\b"
-    r"(?![^.?!\n]{0,40}\b(?:continue|execute|finali[sz]e|go (?:on|ahead)|proceed|resume|start|try)\b)|"
-    r"\blet me know when(?:ever)? you(?:'d like|'re ready| want)\b|\byou(?: will|'ll) need to\b"
-)
-_REMAINS = _any(
-    r"\bremains?\b(?=\W*$| (?:a|blocked|broken|failing|in progress|incomplete|open|outstanding|pending|to|"
-    r"un(?!affected|altered|changed|modified|touched)\w+)\b)|\bwhat remains\b",
-    r"\bremaining\b(?=\W*$| ?:| (?:\d|blockers?|few|files?|gaps?|half|is|are|issues?|items?|one|parts?|"
-    r"steps?|tasks?|three|to|todos?|two|work)\b)",
-    r"\bstill (?:need|needs|open|pending|left|to|missing|fail|fails|failing|working|in progress|running|"
-    r"use|uses)\b",
-    r"\bleft to do\b|\bto be done\b|\bin progress\b|\bso far\b|"
-    r"\b(?:is|are) left\b(?! (?:alone|as|in place|unchanged|untouched)\b)|\bis (?:a|only a) stub\b",
-    r"\b(?:blocker|bottleneck|bug|error|failure|gap|problem)\b[^.?!\n]{0,30}\b(?:is|are) still\b",
-    r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b(?! (?:has|have|list)\b)|"
-    r"\bwaiting for\b|\bawaiting\b",
-    r"\b(?:except|apart from|other than|save for|all but|with the exception of)\b",
-    r"\b(?:needs?|require[sd]?) (?:testing|review|credentials|access|approval|to be|a (?:person|human|"
-    r"review))\b",
-    r"\bdid(?:n't|[\s*_]+not)[\s*_]+(?:build|compile)\b",
-    r"\b(?:keeps? (?:crashing|failing)|is being processed|are being processed|scheduled for|half of the)\b",
-)
-_COULD_NOT = _any(
-    r"\b(?:unable to|cannot|can't|could not|couldn't|not able to|unfortunately|not possible|blocked)\b",
-    r"\b(?:have|has) not been able\b|\b(?:haven't|hasn't) been able\b|\b(?:don't|do not) know\b",
-    r"\b(?:need|needs|awaiting|waiting for|requires) (?:your |an? )?(?:approval|permission|confirmation)\b",
-    r"\btimed out\b|\bfailed at\b|\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|"
-    r"failed|failing)\b",
-    r"\bcurrently failing\b|\b[1-9]\d{0,5} (?:tests? )?(?:failed|failing|failures?)\b",
-)
-#: In a report of what was done, "cannot" mostly describes the thing. These are of the work itself.
-_OWN_LACK = _any(
-    r"\b(?:i|we)(?:'m|'ve|'re)? (?:[\w']+ ){0,3}(?:unable|cannot|can't|could not|couldn't|not able|"
-    r"do not know|don't know|not been able|haven't been able)\b",
-    r"^\W*(?:unable|cannot|could not|couldn't|not able|blocked)\b|\bunfortunately\b|\bblocked (?:by|on)\b",
-    rf"\b(?:{_WORK})\b[^.?!\n]{{0,20}}\b(?:unable|cannot|can't|could not|couldn't|not able|not possible)\b",
-    r"\b(?:approval|permission|confirmation)\b",
-    r"\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|failing)\b|\bcurrently failing\b",
-    r"\b[1-9]\d{0,5} (?:tests? )?(?:failed|failures?)\b|\b(?:tests?|checks?|builds?) failed\b(?! because)",
-)
-#: "Added a fallback when the pull fails": what was done is for a case, and the case is no lack.
-_CASE = re.compile(
-    r"\b(?:when|if|where|in case|once|that|which|whose)\b[^.?!\n]{0,60}"
-    r"\b(?:fails?|failed|failing|cannot|can't|could not|unable|timed out|blocked)\b"
-)
-#: Lines that make a report of a text: what is listed, and headlines.
-_LISTED = re.compile(r"^\s*(?:[-*•#|✅]|\d{1,2}[.)])", re.MULTILINE)
-_REPORT_LINES = 3
-_COUNT = re.compile(
-    r"\b(\d{1,6}) (?:of|out of|/) (?:the )?(\d{1,6})\b|\b(\d{1,6})/(\d{1,6})"
-    r"(?= (?:[\w-]+ )?(?:checks?|complete|completed|done|files?|items?|migrated|passed|passing|steps?|tasks?|"
-    r"tests?)\b)"
-)
-_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_SENTENCES = re.compile(r"(?<=[.!?:;])(?<!e\.g\.)(?<!i\.e\.)\s+|\n+")
-_WORDS = re.compile(r"[a-z]+")
-
-
-def _one_of(words: str) -> frozenset[str]:
-    return frozenset(_WORDS.findall(words))
-
-
-# Of each family of patterns: words of which every match has one. To look for words is cheap, and most texts
-# have none of most families; a test holds that this changes no reading.
-_COMPLETED = _one_of(
-    f"{_DID} {_DONE_TO} canceled cancelled finalised finalized initialised initialized reorganised "
-    "reorganized set successfully"
-) - _one_of("in the up down over back ran took all both following requested several some these those your")
-_EVIDENT = _one_of(
-    "pass passes passed passing met verified green exits succeed works clean live operational running ready "
-    "compiled configured installed needed required necessary found contains covers does implements "
-    "matches meets satisfies made depends fails crashes throws leaks hangs changes confirmed table succeeded "
-    "done"
-)
-_HEADED = _one_of(
-    "accomplished added built changed created delivered did done fixed implemented updated modified "
-    "changes summary"
-)
-_STATED = _one_of("again back confirmed fine fixed live now running runs up working works")
-_EVERY = _one_of(
-    "all every everything each both task work job issue bug fix change changes migration request"
-)
-_ANY_WORD = frozenset[str]()
-#: Words of which every match has one, words of which it has one besides, and the family.
-_COMPLETIONS = (
-    (_COMPLETED, _ANY_WORD, _COMPLETION),
-    (_COMPLETED, frozenset(("i", "we")), _BY_US),
-    (_COMPLETED, _EVERY, _OF_ALL),
-    (_EVIDENT, _ANY_WORD, _EVIDENCE),
-    (_STATED, _ANY_WORD, _STATE),
-    (_HEADED, _ANY_WORD, _HEADING),
-    (frozenset(("complete", "completed")), _ANY_WORD, _COMPLETE),
-)
-_BRINGING = _COMPLETED | frozenset(("compiled", "place"))
-_COMPLETING = frozenset().union(*(gate for gate, _, _ in _COMPLETIONS))
-_COURTEOUS = _one_of("anything if feel hesitate know happy hope")
-_LACKING = _one_of(
-    "unable cannot not t unfortunately blocked approval permission confirmation timed fail fails failed "
-    "failing"
-)
-_LEFT = _one_of(
-    "remain remains remaining still left progress far stub yet partially todo waiting awaiting except "
-    "apart save "
-    "exception compile build need needs require requires required keep keeps processed scheduled half"
-)
-_LEFT_PHRASES = ("other than", "all but", "to be done")
-_CONCLUDING = ("conclud", "terminat", " end", "clos", "finali", "consider")
-_CONCLUDED = (
-    "task",
-    "conversation",
-    "answer",
-    "discussion",
-    "chat",
-    "issue",
-    "ticket",
-    "case",
-    "work",
-    "conclude",
-)
-
 #: Words of a turn that are read; of a longer one its beginning and its end.
 _READ = 6_000
 
@@ -430,24 +52,24 @@ def read_claim(text: str) -> Reading:
     """What a text claims, and the rule that says so."""
     if len(text) > 2 * _READ:
         text = f"{text[:_READ]}\n{text[-_READ:]}"
-    found = _KEYWORD_LINE.search(text) if "TERMINATE" in text or "TASK" in text else None
+    found = patterns.KEYWORD_LINE.search(text) if "TERMINATE" in text or "TASK" in text else None
     if found is not None:
         return Reading("done", "keyword", _shown(found))
     words = without_code(text).replace("’", "'").lower()
-    found = _FINAL_ANSWER.search(words) if "answer" in words or "boxed" in words else None
+    found = patterns.FINAL_ANSWER.search(words) if "answer" in words or "boxed" in words else None
     if found is not None:
         return Reading("done", "keyword", _shown(found))
     if text.lstrip()[:1] == "{" and _is_answer(text):
         return Reading("done", "keyword", "a JSON answer")
-    found = _CONCLUSION.search(words) if _may_conclude(words) else None
-    if found is not None and not _UNDOABLE.search(words):
+    found = patterns.CONCLUSION.search(words) if _may_conclude(words) else None
+    if found is not None and not patterns.UNDOABLE.search(words):
         return Reading("done", "conclusion", _shown(found))
     return _by_sentences(words)
 
 
 def without_code(text: str) -> str:
     """A text without the code that it quotes: claims are read in words alone."""
-    return _CODE.sub("\n", text) if "```" in text else text
+    return patterns.CODE.sub("\n", text) if "```" in text else text
 
 
 def read_skips(text: str, names: Iterable[str]) -> Finish | None:
@@ -458,15 +80,19 @@ def read_skips(text: str, names: Iterable[str]) -> Finish | None:
     or behind "because", "since", "due to" and the like; where one gives one, skips without do not count.
     """
     found: list[tuple[tuple[str, ...], str]] = []
-    for sentence in _SENTENCE_ENDS.split(text):
+    for sentence in patterns.SENTENCE_ENDS.split(text):
         words = sentence.lower()
-        if not _SKIPPING.search(words) or _NO_SKIP.search(words) or words.rstrip().endswith("?"):
+        if (
+            not patterns.SKIPPING.search(words)
+            or patterns.NO_SKIP.search(words)
+            or words.rstrip().endswith("?")
+        ):
             continue
         ids = tuple(name for name in names if occurs_whole(name, sentence))
         if not ids:
             continue
         behind = max(sentence.rfind(name) + len(name) for name in ids)
-        reason = _REASON.search(sentence) or _COLON.match(sentence, behind)
+        reason = patterns.REASON.search(sentence) or patterns.COLON.match(sentence, behind)
         found.append((ids, next(filter(None, reason.groups()), "").strip() if reason else ""))
     reasons = [reason for _, reason in found if reason]
     told = [name for ids, reason in found if reason or not reasons for name in ids]
@@ -474,59 +100,61 @@ def read_skips(text: str, names: Iterable[str]) -> Finish | None:
 
 
 def _by_sentences(words: str) -> Reading:
-    told = set(_WORDS.findall(words))
-    may_complete = not _COMPLETING.isdisjoint(told)
-    could_not = not _LACKING.isdisjoint(told)
-    remains = not _LEFT.isdisjoint(told) or any(phrase in words for phrase in _LEFT_PHRASES)
+    told = set(patterns.WORDS.findall(words))
+    may_complete = not patterns.COMPLETING.isdisjoint(told)
+    could_not = not patterns.LACKING.isdisjoint(told)
+    remains = not patterns.LEFT.isdisjoint(told) or any(phrase in words for phrase in patterns.LEFT_PHRASES)
     counted = " of " in words or "/" in words
-    completed = _opening(_SENTENCES.split(words, _HEADLINES))
+    completed = _opening(patterns.SENTENCES.split(words, patterns.HEADLINES))
     if not (completed or may_complete or could_not or remains or counted):
         return Reading("none", "no claim")
-    sentences = _SENTENCES.split(words)
-    if not _COURTEOUS.isdisjoint(told):
-        sentences = [sentence for sentence in sentences if not _COURTESY.search(sentence)]
+    sentences = patterns.SENTENCES.split(words)
+    if not patterns.COURTEOUS.isdisjoint(told):
+        sentences = [sentence for sentence in sentences if not patterns.COURTESY.search(sentence)]
     place = 0
     if completed is None and may_complete:
         place, completed = next(_completions(sentences), (0, None))
-    lacking = list(filter(_COULD_NOT.search, sentences)) if could_not else []
+    lacking = list(filter(patterns.COULD_NOT.search, sentences)) if could_not else []
     if completed is None and lacking:
         return Reading("blocked", "could not")
-    left = filter(_REMAINS.search, sentences) if remains else ()
-    open_ = not all(map(_NOTHING_LEFT.search, left)) or (counted and _counts_open(words))
+    left = filter(patterns.REMAINS.search, sentences) if remains else ()
+    open_ = not all(map(patterns.NOTHING_LEFT.search, left)) or (counted and _counts_open(words))
     if completed is None:
         return Reading("partial", "remains") if open_ else Reading("none", "no claim")
-    lacking = [one for one in lacking if not (_OPENING.match(one) and _CASE.search(one))]
-    lacking = [one for one in lacking if not _BESIDE.search(one)]
-    if len(_LISTED.findall(words)) >= _REPORT_LINES:
-        lacking = list(filter(_OWN_LACK.search, lacking))
-    open_ = open_ or not all(map(_UNCHECKED.search, lacking))
+    lacking = [one for one in lacking if not (patterns.OPENING.match(one) and patterns.CASE.search(one))]
+    lacking = [one for one in lacking if not patterns.BESIDE.search(one)]
+    if len(patterns.LISTED.findall(words)) >= patterns.REPORT_LINES:
+        lacking = list(filter(patterns.OWN_LACK.search, lacking))
+    open_ = open_ or not all(map(patterns.UNCHECKED.search, lacking))
     if not open_:
-        asked = filter(_ASKING.search, sentences)
-        reported = place < _HEADLINES
-        open_ = any(map(_STEP.search, sentences)) or any(
-            not (reported and _OFFER.search(one)) for one in asked
+        asked = filter(patterns.ASKING.search, sentences)
+        reported = place < patterns.HEADLINES
+        open_ = any(map(patterns.STEP.search, sentences)) or any(
+            not (reported and patterns.OFFER.search(one)) for one in asked
         )
     if not open_ and "let me" in words:
         last = max((place for place, _ in _completions(sentences)), default=0)
-        open_ = any(map(_LET_ME.search, sentences[last:]))
+        open_ = any(map(patterns.LET_ME.search, sentences[last:]))
     said = _shown(completed)
     return Reading("partial", "completion, but open", said) if open_ else Reading("done", "completion", said)
 
 
 def _may_conclude(words: str) -> bool:
-    return any(stem in words for stem in _CONCLUDING) and any(noun in words for noun in _CONCLUDED)
+    return any(stem in words for stem in patterns.CONCLUDING) and any(
+        noun in words for noun in patterns.CONCLUDED
+    )
 
 
 def _opening(sentences: list[str]) -> re.Match[str] | None:
     """The words by which a report opens that says what was done, headlines passed over."""
     for sentence in sentences:
-        told = _WORDS.findall(sentence)
-        found = _OPENING.match(sentence) or (
-            None if _BRINGING.isdisjoint(told[1:]) else _BROUGHT.match(sentence)
+        told = patterns.WORDS.findall(sentence)
+        found = patterns.OPENING.match(sentence) or (
+            None if patterns.BRINGING.isdisjoint(told[1:]) else patterns.BROUGHT.match(sentence)
         )
         if found is not None:
-            return None if sentence.endswith("?") or _NEGATED.search(sentence) else found
-        if len(told) > _HEADLINE_WORDS:
+            return None if sentence.endswith("?") or patterns.NEGATED.search(sentence) else found
+        if len(told) > patterns.HEADLINE_WORDS:
             return None
     return None
 
@@ -536,16 +164,16 @@ def _completions(sentences: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
     for place, sentence in enumerate(sentences):
         if sentence.endswith("?"):
             continue
-        told = _WORDS.findall(sentence)
+        told = patterns.WORDS.findall(sentence)
         matches = (
             pattern.search(sentence)
-            for gate, besides, pattern in _COMPLETIONS
+            for gate, besides, pattern in patterns.COMPLETIONS
             if not gate.isdisjoint(told) and not (besides and besides.isdisjoint(told))
         )
         found = min(filter(None, matches), key=re.Match.start, default=None)
-        if found is None or _CONDITION.match(sentence) or _NEGATED.search(sentence):
+        if found is None or patterns.CONDITION.match(sentence) or patterns.NEGATED.search(sentence):
             continue
-        if found.re is _BY_US and _RELATIVE.search(sentence, max(0, found.start() - 30)):
+        if found.re is patterns.BY_US and patterns.RELATIVE.search(sentence, max(0, found.start() - 30)):
             continue
         yield place, found
 
@@ -556,7 +184,7 @@ def _is_answer(text: str) -> bool:
     if not plain.startswith("{") or not plain.endswith("}"):
         return False
     value = parse_arguments(plain)
-    return value is not None and any(str(key).lower() in _ANSWERS for key in value)
+    return value is not None and any(str(key).lower() in patterns.ANSWERS for key in value)
 
 
 def _shown(found: re.Match[str]) -> str:
@@ -566,9 +194,9 @@ def _shown(found: re.Match[str]) -> str:
 
 def _counts_open(words: str) -> bool:
     """Whether a text counts fewer than all: "4 of 6". Lines on what is unrelated to the work do not count."""
-    for found in _COUNT.finditer(words):
+    for found in patterns.COUNT.finditer(words):
         part, whole = (int(number) for number in found.groups() if number is not None)
         line = words[words.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
-        if part < whole and not _BESIDE.search(line):
+        if part < whole and not patterns.BESIDE.search(line):
             return True
     return False

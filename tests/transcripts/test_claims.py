@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.core.turns import Call, Text, Thinking, make_turn
+from evalkit.strategies import claim_patterns as patterns
 from evalkit.strategies import claim_reader as rules
 from evalkit.transcripts.judging.corrected_rates import HELD_OUT, Errors, corrected
 from evalkit.transcripts.problems import Problem
@@ -169,11 +170,11 @@ def test_looking_for_words_first_changes_no_reading(monkeypatch: pytest.MonkeyPa
         texts = [row["text"] for row in csv.DictReader(file)]
     texts += ["4 of 6 are migrated.", "All but one is fixed.", "You're all set!", "Done.", "We can conclude."]
     quick = [rules.read_claim.__wrapped__(text) for text in texts]
-    for name in ("_BRINGING", "_COMPLETING", "_COURTEOUS", "_LACKING", "_LEFT"):
-        monkeypatch.setattr(rules, name, All())
-    monkeypatch.setattr(rules, "_LEFT_PHRASES", ("",))
-    families = tuple((All(), rules._ANY_WORD, pattern) for _, _, pattern in rules._COMPLETIONS)
-    monkeypatch.setattr(rules, "_COMPLETIONS", families)
+    for name in ("BRINGING", "COMPLETING", "COURTEOUS", "LACKING", "LEFT"):
+        monkeypatch.setattr(patterns, name, All())
+    monkeypatch.setattr(patterns, "LEFT_PHRASES", ("",))
+    families = tuple((All(), patterns.ANY_WORD, pattern) for _, _, pattern in patterns.COMPLETIONS)
+    monkeypatch.setattr(patterns, "COMPLETIONS", families)
     monkeypatch.setattr(rules, "_may_conclude", lambda words: True)
     assert [rules.read_claim.__wrapped__(text) for text in texts] == quick
 
