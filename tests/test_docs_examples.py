@@ -14,6 +14,7 @@ import yaml
 
 from evalkit.cli.init import ALWAYS, PATIENCE, chosen_families
 from evalkit.scenarios.suites import library_families
+from tests.harnesses.episodes import LOOP
 
 pytestmark = pytest.mark.long
 
@@ -21,8 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 #: A scenario that is played in no time.
 ONE = "partial_completion::migration-reports-at-four-of-six"
-#: One that the plain agent of the README does right.
+#: One that a plain agent does right.
 PLAIN = "backup-succeeds"
+#: One of each family that docs/ci.md plays.
+PAIR = "refusal::declined-once-by-chance pause_turn::pauses-then-reports"
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
@@ -50,7 +53,7 @@ def named(page: str, here: Path) -> None:
 def test_strategies(tmp_path: Path) -> None:
     named("docs/strategies.md", tmp_path)
     done = shell(
-        "evalkit run -s careful.yaml -s patient:patient -s acceptance partial_completion --no-charts --out r",
+        f"evalkit run -s careful.yaml -s patient:patient -s acceptance {ONE} --no-charts --out r",
         tmp_path,
     )
     assert done.returncode == 0, done.stderr
@@ -62,8 +65,11 @@ def test_strategies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("agent", ["my_agent.py"])
 def test_ci(tmp_path: Path, agent: str) -> None:
-    """From nothing to a gate, by ``init`` and by hand; then the action's own steps on the same project."""
-    named("README.md", tmp_path)
+    """From nothing to a gate, by ``init`` and by hand; then the action's own steps on the same project.
+
+    The agent imports nothing, and of a family one scenario is played: the commands are what is looked at.
+    """
+    (tmp_path / agent).write_text(LOOP)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'mine'\n")
     commands = [
         line.partition("#")[0].strip()
@@ -73,7 +79,8 @@ def test_ci(tmp_path: Path, agent: str) -> None:
     ]
     assert commands[0] == f"evalkit init {agent}"
     for command in commands:
-        done = shell(command.replace(" init ", f" init --suite {PLAIN} "), tmp_path)
+        quick = command.replace(" init ", f" init --suite {PLAIN} ").replace("refusal pause_turn", PAIR)
+        done = shell(quick, tmp_path)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     workflow = yaml.safe_load((tmp_path / ".github/workflows/termination.yml").read_text())
     assert f"--harness {agent}" in str(workflow)
