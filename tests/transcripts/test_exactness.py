@@ -14,7 +14,6 @@ from evalkit.core.decisions import Action, RunTools, Send, Verdict
 from evalkit.core.requests import Result
 from evalkit.core.tasks import Offered
 from evalkit.core.turns import Turn
-from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
@@ -41,10 +40,10 @@ STRATEGIES = {
 POPULATIONS = ("honest-worker", "fabricator", "progress-reporter", "charitable-reader", "box-ticker")
 
 
-def recorded(scenario: Scenario, strategy: Strategy, seed: int) -> tuple[Episode, Recording]:
+def recorded(arena: Arena, strategy: Strategy, seed: int) -> tuple[Episode, Recording]:
     """An episode, and what a recorder beside the model would have kept of it."""
     conversation = Conversation()
-    conversation.user(scenario.task.prompt)
+    conversation.user(arena.scenario.task.prompt)
     running = False
 
     def watch(turn: Turn, action: Action, verdict: Verdict | None, ran: tuple[Result, ...]) -> None:
@@ -58,7 +57,7 @@ def recorded(scenario: Scenario, strategy: Strategy, seed: int) -> tuple[Episode
         if isinstance(action, Send) and action.text is not None and verdict is not None:
             conversation.user(action.text, "harness")
 
-    episode = run_episode(Arena(scenario, Offered()), strategy, seed, watch)
+    episode = run_episode(arena, strategy, seed, watch)
     ending: Any = episode.ending if episode.ending in ("done", "escalated", "limit", "error") else "unknown"
     return episode, conversation.recording("r", "r", "scripted", (ending, episode.native))
 
@@ -90,14 +89,14 @@ class Predicted(NamedTuple):
 
 def predictions(seeds: int) -> Iterator[Predicted]:
     """Each ordered pair on each population and seed."""
-    scenarios = [
-        scenario
+    arenas = [
+        Arena(scenario, Offered())
         for scenario in load_suites(("scenarios/populations",))
         if scenario.name.removeprefix("population-") in POPULATIONS
     ]
-    assert len(scenarios) == len(POPULATIONS)
-    for scenario, seed in itertools.product(scenarios, range(seeds)):
-        runs = {name: recorded(scenario, strategy, seed) for name, strategy in STRATEGIES.items()}
+    assert len(arenas) == len(POPULATIONS)
+    for arena, seed in itertools.product(arenas, range(seeds)):
+        runs = {name: recorded(arena, strategy, seed) for name, strategy in STRATEGIES.items()}
         for one, other in itertools.permutations(STRATEGIES, 2):
             recording = runs[one][1]
             replay = Replay(recording, lambda turn: turn.claim)
