@@ -47,8 +47,7 @@ def tools() -> bytes:
     told = (sys.version, platform.platform(), clean_environment(Path("/home")), this_machine())
     whole.update(repr(told).encode())
     programs = [sys.executable, *(shutil.which(name) or name for name in ("git", "sh", "env"))]
-    packages = [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
-    testing = [str(Path(place) / name) for place in packages for name in ("pytest", "_pytest", "pluggy")]
+    packages, testing = _package_folders(), pytest_folders()
     folders = [*clean_environment(Path("/home"))["PATH"].split(":"), *readable()]
     folders = [folder for folder in folders if folder not in ("/dev", *packages)]
     ours = Path(__file__).resolve().parents[1]
@@ -59,6 +58,17 @@ def tools() -> bytes:
     for path in dict.fromkeys([*packages, *inside]):
         whole.update(repr((path, _entries(path))).encode())
     return whole.digest()
+
+
+def _package_folders() -> list[str]:
+    return [sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")]
+
+
+def pytest_folders() -> list[str]:
+    """Where pytest's modules lie, if they do."""
+    return [
+        str(Path(place) / name) for place in _package_folders() for name in ("pytest", "_pytest", "pluggy")
+    ]
 
 
 def _state(path: str) -> tuple[int, ...] | None:

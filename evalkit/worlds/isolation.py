@@ -36,6 +36,8 @@ _OUTSIDE = re.compile(
     rf"|/{_END}"
     rf"""|(?:[^\s'"`=:<>|&;(,]*/)?\.\.(?:/{_REST}|{_END}))"""
 )
+#: This Python as a command finds it, whose way may not lead through folders that it does not see.
+PYTHON = os.path.join(os.path.realpath(os.path.dirname(sys.executable)), os.path.basename(sys.executable))
 _DEVICES = ("null", "zero", "random", "urandom", "stdin", "stdout", "stderr")
 _HARMLESS = frozenset({*(f"/dev/{name}" for name in _DEVICES), "/usr/bin/env", "/bin/sh"})
 
@@ -70,7 +72,7 @@ def leaves_folder(command: str) -> str | None:
 @lru_cache(maxsize=1)
 def _search_path() -> str:
     git = shutil.which("git")
-    places = [os.path.dirname(sys.executable), *([os.path.dirname(git)] if git else []), "/usr/bin", "/bin"]
+    places = [os.path.dirname(PYTHON), *([os.path.dirname(git)] if git else []), "/usr/bin", "/bin"]
     return ":".join(dict.fromkeys(places))
 
 
@@ -78,7 +80,11 @@ def _search_path() -> str:
 def readable() -> tuple[str, ...]:
     """The folders that a command may read: the system's programs, and this Python with its packages."""
     git = shutil.which("git")
-    places = (sys.prefix, sys.base_prefix, *([os.path.dirname(os.path.realpath(git))] if git else []))
+    places = (
+        os.path.realpath(sys.prefix),
+        sys.base_prefix,
+        *([os.path.dirname(os.path.realpath(git))] if git else []),
+    )
     inside = tuple(f"{place}/" for place in SYSTEM)
     return (*SYSTEM, *(place for place in dict.fromkeys(places) if not f"{place}/".startswith(inside)))
 

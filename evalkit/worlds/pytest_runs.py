@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,7 +13,7 @@ from evalkit.containment.files import NoPlainFile, read_plain
 from evalkit.worlds import command_cache
 from evalkit.worlds.bytecode import for_command
 from evalkit.worlds.command_folders import workshop
-from evalkit.worlds.isolation import Bounds, run_isolated
+from evalkit.worlds.isolation import PYTHON, Bounds, run_isolated
 from evalkit.worlds.tree import PathRefused, Tree, place
 
 #: Bytes of a report that are read.
@@ -54,7 +53,7 @@ def _run(tree: Tree, tests: tuple[tuple[str, str], ...], bounds: Bounds) -> tupl
         report = scratch / "report.xml"
         command = shlex.join(
             [
-                sys.executable,
+                PYTHON,
                 *("-m", "pytest", "-q", "--no-header", "--tb=no", "--continue-on-collection-errors"),
                 f"--junitxml={report}",
                 *(path for path, _ in tests),

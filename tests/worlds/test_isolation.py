@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -151,3 +153,17 @@ class TestLeavesFolder:
     )
     def test_others_pass(self, command: str) -> None:
         assert leaves_folder(command) is None
+
+
+def test_a_command_finds_this_python_however_it_was_called(tmp_path: Path) -> None:
+    """Also by a way through folders that a command does not see, as ``../.venv/bin/python``."""
+    unseen = tmp_path / "unseen"
+    unseen.mkdir()
+    python = os.path.relpath(sys.executable, unseen)
+    text = (
+        "from evalkit.worlds.folder import run_on; from evalkit.worlds.isolation import Bounds;"
+        "from evalkit.worlds.tree import Tree;"
+        "print(run_on(Tree({}), 'python -c \"import msgspec\"', Bounds()).status)"
+    )
+    ran = subprocess.run([python, "-c", text], cwd=unseen, capture_output=True, text=True)
+    assert ran.stdout == "0\n", ran.stderr

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import py_compile
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -242,13 +245,37 @@ def test_a_wrong_option_is_named(items: tuple[str, ...], options: dict[str, Any]
     assert message in str(caught.value)
 
 
-def test_where_pytest_cannot_run_the_world_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("compiled", [True, False])
+def test_where_pytest_cannot_run_the_world_says_so(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
     from evalkit.worlds import bytecode
     from evalkit.worlds.isolation import Finished
 
+    monkeypatch.setattr(bytecode, "_installed_compiled", lambda: compiled)
     monkeypatch.setattr(bytecode, "run_isolated", lambda *_: Finished(1, "No module named pytest"))
     with pytest.raises(WorldError, match="pytest cannot run here: No module named pytest"):
         bytecode.pytest_bytecode.__wrapped__()
+
+
+def test_pytest_is_compiled_for_runs_where_it_was_not_installed_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalkit.worlds import bytecode
+
+    monkeypatch.setattr(bytecode, "_installed_compiled", lambda: False)
+    folder = bytecode.pytest_bytecode.__wrapped__()
+    assert folder is not None
+    assert list(folder.rglob("main.*.pyc"))
+
+
+def test_a_module_is_compiled_while_its_source_stays_as_it_was(tmp_path: Path) -> None:
+    from evalkit.worlds.bytecode import _is_compiled
+
+    source = tmp_path / "module.py"
+    source.write_text("x = 1\n")
+    assert not _is_compiled(source)
+    compiled = source.parent / "__pycache__" / f"module.{sys.implementation.cache_tag}.pyc"
+    py_compile.compile(str(source), str(compiled), invalidation_mode=py_compile.PycInvalidationMode.TIMESTAMP)
+    assert _is_compiled(source)
+    source.write_text("x = 12\n")
+    assert not _is_compiled(source)
 
 
 def test_where_git_cannot_run_the_world_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
