@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: fit figures oldest setup demo test test-long test-all test-harnesses test-frameworks soak promises live gateways fuzz simulations verify mutants league lint types bench cassettes release-check lock clean recordings
+.PHONY: fit figures oldest setup demo test test-long test-all test-harnesses test-frameworks soak promises live gateways fuzz simulations verify mutants league cards lint types bench cassettes release-check lock clean recordings
 
 setup: .venv/.ready
 
@@ -91,11 +91,18 @@ PARTS ?=
 verify: setup
 	$(BIN)/python -m tests.search.verify $(PARTS)
 
-# Every harness on the behaviours and on the whole library: an hour and more. Writes reports/league/.
+# Every harness on the behaviours, the library and its events: hours. A row that is whole is kept, so it may be interrupted and
+# goes on; LEAGUE="--harness NAME" plays a part. Writes reports/league/.
+LEAGUE ?=
 league: setup
 	$(BIN)/evalkit harnesses setup
-	$(BIN)/evalkit harnesses league --out reports/league
-	$(BIN)/evalkit harnesses card --out reports/league/cards
+	$(BIN)/evalkit harnesses league --out reports/league $(LEAGUE)
+
+# How each of them counts, ends and gives up: minutes each. Writes reports/league/cards/.
+CARDS ?=
+cards: setup
+	$(BIN)/evalkit harnesses setup
+	$(BIN)/evalkit harnesses card --out reports/league/cards $(CARDS)
 
 # Recordings of the scripted server: made again when the scenarios in them change.
 RECORDED := last-turn-is-a-batch one-of-a-batch-fails outage-at-the-summary child-does-all-of-it batch-lands-whole \

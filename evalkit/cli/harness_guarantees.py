@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from evalkit import __version__
@@ -47,7 +48,9 @@ def make_guarantees(names: tuple[str, ...], plays: int, workers: int | None, run
             for scenario, cell in cells_of(store).items():
                 cells[name][scenario] = (*cells[name].get(scenario, ()), cell)
             store.close()
-    lived = [each for names_of in _by_framework(every) for each in _lived(names_of, eventful, workers, runs)]
+    lived = [
+        each for names_of in by_framework(every) for each in lived_with(names_of, eventful, workers, runs)
+    ]
     rows = [_row(name, cells[name], eventful) for name in every]
     classes = list(map(class_of, shown))
     date = time.strftime("%Y-%m-%d", time.gmtime())
@@ -57,7 +60,7 @@ def make_guarantees(names: tuple[str, ...], plays: int, workers: int | None, run
     out.write_text(page, encoding="utf-8")
 
 
-def _by_framework(names: tuple[str, ...]) -> list[list[str]]:
+def by_framework(names: Iterable[str]) -> list[list[str]]:
     """The variants of each framework."""
     found: dict[str, list[str]] = {}
     for name in names:
@@ -72,8 +75,11 @@ def _why_not(scenario: Scenario, name: str) -> str | None:
     return why_not_expressible(scenario, find_harness(name))
 
 
-def _lived(names: list[str], eventful: list[Scenario], workers: int | None, runs: Path) -> list[Lived]:
-    """What a framework made of each scenario, with the first of its variants that can play it."""
+def lived_with(names: list[str], eventful: list[Scenario], workers: int | None, runs: Path) -> list[Lived]:
+    """What a framework made of each scenario, with the first of its variants that can play it.
+
+    ``names`` are those variants; what is missing is run, and kept in ``runs/library``.
+    """
     framework = names[0].partition(":")[0]
     events = {scenario.name: tuple(lacks(scenario, Events())) for scenario in eventful}
     playing: dict[str, list[Scenario]] = {}

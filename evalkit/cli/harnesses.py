@@ -187,6 +187,12 @@ def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
 @click.option("--harness", "names", multiple=True, help="One of them; without it, all that are shipped.")
 @click.option("--library/--no-library", default=True, help="Play the whole scenario library as well.")
 @click.option(
+    "--only",
+    multiple=True,
+    metavar="SUITE",
+    help="Play these of the library again and nothing else: families, files, scenarios.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(1, MOST_WORKERS),
     help="Episodes at a time; without it, one for each core.",
@@ -197,15 +203,24 @@ def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
     default=Path("reports/league"),
     show_default=True,
 )
-def league(names: tuple[str, ...], library: bool, workers: int | None, out: Path) -> None:
-    """Every harness on every behaviour, and on the library: a table and a heat map.
+def league(
+    names: tuple[str, ...], library: bool, only: tuple[str, ...], workers: int | None, out: Path
+) -> None:
+    """Every harness on every behaviour, on the library, and on its events: tables and a heat map.
 
-    The runs are kept in OUT/runs, one for each harness; what has not changed is not run again.
+    The runs are kept in OUT/runs, one for each harness; what has not changed is not run again, and an
+    interrupt costs the row that is being played. Variants that something may happen to make no row of their
+    own; with the name of one its framework is played on the library's events anew.
     """
-    from evalkit.cli.harness_league import make_league
+    from evalkit.cli.harness_league import all_of_the_league, make_league
+
+    if only and not library:
+        raise UsageProblem(
+            "--only names scenarios of the library, --no-library leaves it out: take one of them"
+        )
 
     with one_line_errors():
-        for note in make_league(names or tuple(shipped()), library, workers, out):
+        for note in make_league(names or all_of_the_league(), library, workers, out, only):
             click.echo(note)
     click.echo(f"league: {out / 'README.md'}")
 

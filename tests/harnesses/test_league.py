@@ -12,15 +12,19 @@ import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
-from evalkit.cli.harness_league import DOCUMENTED, make_league
+from evalkit.cli.harness_guarantees import with_events
+from evalkit.cli.harness_league import DOCUMENTED, all_of_the_league, make_league
 from evalkit.core.toml import toml_of
 from evalkit.harnesses.find import SHIPPED, shipped
 from evalkit.harnesses.manifest import Harness
+from evalkit.reports.harnesses.event_table import Lived
 from evalkit.reports.harnesses.league.document import (
+    events_of,
     in_the_field,
     league_markdown,
     library_parts,
     library_rows,
+    who_played,
 )
 from evalkit.reports.harnesses.league.faults import Mending, faults, mendings
 from evalkit.reports.harnesses.league.figures import (
@@ -28,6 +32,7 @@ from evalkit.reports.harnesses.league.figures import (
     Behaviour,
     League,
     LeagueError,
+    Life,
     Result,
     Row,
     common,
@@ -35,6 +40,7 @@ from evalkit.reports.harnesses.league.figures import (
     kept_league,
     merged,
     order,
+    played_again,
     row_of,
 )
 from evalkit.reports.harnesses.league.files import write_league
@@ -102,8 +108,15 @@ def test_what_happens_in_the_field_counts_the_harnesses_without_the_reference() 
 
 
 def test_the_library_is_in_two_tables_of_which_one_is_the_whole_life() -> None:
-    parts = {title: families for title, _, families in library_parts(LEAGUE)}
-    assert parts == {"The library by family": ["partial_completion"], "The whole life": ["user_turns"]}
+    families = {**LEAGUE.families, "never": "approvals"}
+    parts = {
+        title: held for title, _, held in library_parts(msgspec.structs.replace(LEAGUE, families=families))
+    }
+    # Nobody was played on approvals: no column of nothing.
+    assert parts == {
+        "The library by family": ["partial_completion"],
+        "The whole life: limits and effects": ["user_turns"],
+    }
     assert library_rows(LEAGUE, ["partial_completion"]) == [
         ("wide:strict", [(1, 1)], (1, 1)),
         ("wide", [(0, 1)], (0, 1)),
@@ -113,6 +126,59 @@ def test_the_library_is_in_two_tables_of_which_one_is_the_whole_life() -> None:
         ("wide:strict", [(0, 0)], (0, 0)),
         ("wide", [(1, 1)], (0, 0)),
     ]
+
+
+def lived(framework: str, player: str, scenario: str, event: str, *wrong: str) -> Lived:
+    return Lived(framework, player, scenario, (event,), wrong=wrong)
+
+
+LIVES = msgspec.structs.replace(
+    LEAGUE,
+    lives={
+        "worker": Life("2026-01-02", "0", (lived("worker", "worker", "power-cut", "crash"),)),
+        "wide": Life(
+            "2026-01-03",
+            "0",
+            (
+                lived("wide", "wide:session", "power-cut", "crash", "spoiled"),
+                lived("wide", "wide:session", "late-word", "user (ended)"),
+            ),
+        ),
+    },
+)
+
+
+def test_what_happens_is_by_framework_and_the_worker_stands_apart() -> None:
+    events, rows = events_of(LIVES)
+    assert events == ["user (ended)", "crash"]
+    assert list(rows.items()) == [("wide", ["1 of 1", "0 of 1, spoiled 1"]), ("worker", ["–", "1 of 1"])]
+    text = league_markdown(LIVES)
+    assert "| wide | 1 of 1 | 0 of 1, spoiled 1 |" in text
+    assert "Measured on 2026-01-02 with evalkit 0, on 2026-01-03 with evalkit 0." in text
+    page = league_page(LIVES)
+    assert "<code>evalkit harnesses run wide:session power-cut</code>" in page
+    assert page.index('<td data-family="crash">0 of 1, spoiled 1</td>') < page.index(">worker</th>")
+    # Nothing of it is said where nobody was played.
+    assert 'id="life"' not in league_page(LEAGUE)
+    assert "what happens" not in league_markdown(LEAGUE)
+
+
+def test_a_life_of_which_a_part_is_played_again_keeps_the_rest(tmp_path: Path) -> None:
+    keep_league(LIVES, tmp_path)
+    assert kept_league(tmp_path) == LIVES
+    new = Life("2026-02-01", "1", (lived("wide", "wide:session", "power-cut", "crash"),))
+    again = played_again(LIVES.lives["wide"], new)
+    assert (again.date, again.evalkit) == ("2026-02-01", "1")
+    assert [(each.scenario, each.wrong) for each in again.lived] == [("late-word", ()), ("power-cut", ())]
+    both = merged(LIVES, League(LEAGUE.behaviours, {}, {}, {"wide": again}))
+    assert both.lives == {**LIVES.lives, "wide": again}
+    assert both.rows == LIVES.rows
+
+
+def test_which_rows_were_not_played_on_the_library_is_said() -> None:
+    assert who_played(LEAGUE) == f"2 of 4 rows were; not {REFERENCE}, narrow."
+    whole = {name: row({"late": RIGHT}, plain=RIGHT) for name in LEAGUE.rows}
+    assert who_played(msgspec.structs.replace(LEAGUE, rows=whole)) == "Every row was played on it."
 
 
 def test_the_costliest_faults_come_with_a_command_and_what_mends_them() -> None:
@@ -293,3 +359,52 @@ def test_a_league_of_one_that_needs_no_package(
     both = kept_league(folder)
     assert both is not None
     assert set(both.rows) == {REFERENCE, "other", "later"}
+
+
+SOME = ("migration-reports-at-four-of-six", "not-my-turn-yet")
+
+
+def test_a_part_of_the_library_is_played_again_and_the_rest_of_the_row_stays(tmp_path: Path) -> None:
+    given = ["harnesses", "league", "--harness", REFERENCE, "--out", str(tmp_path)]
+    first = CliRunner().invoke(main, [*given, "--only", SOME[0]])
+    assert first.exit_code == 2
+    assert first.stderr.startswith(f"evalkit: --only: {REFERENCE} has no row yet; play it once without\n")
+    old = row({SOME[0]: WRONG, "late": RIGHT}, plain=RIGHT)
+    keep_league(msgspec.structs.replace(LEAGUE, rows={REFERENCE: old, "other": old}), tmp_path)
+    result = CliRunner().invoke(main, [*given, "--only", SOME[0], "--only", SOME[1]])
+    assert result.exit_code == 0, result.output
+    league = kept_league(tmp_path)
+    assert league is not None
+    assert league.rows["other"] == old
+    mine = league.rows[REFERENCE]
+    assert mine.library == {"late": RIGHT, **dict.fromkeys(SOME, Result(correct=True))}
+    assert msgspec.structs.replace(mine, library=old.library) == old
+    # A run of a part is not where the whole one would be gone on with.
+    assert not (tmp_path / "runs" / "library").exists()
+    beside = CliRunner().invoke(main, [*given, "--no-library", "--only", SOME[0]])
+    assert beside.exit_code == 2
+    assert "--only names scenarios of the library" in beside.stderr
+
+
+def test_a_variant_for_events_makes_no_row_and_plays_its_framework(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def life(names: list[str], eventful: list[Any], workers: int | None, runs: Path) -> list[Lived]:
+        asked.append(names)
+        assert runs == tmp_path / "runs" / "life"
+        assert all(scenario.events for scenario in eventful)
+        return [lived(names[0].partition(":")[0], names[0], eventful[0].name, "crash")]
+
+    monkeypatch.setattr("evalkit.cli.harness_league.lived_with", life)
+    monkeypatch.setattr("evalkit.cli.harness_league.set_up_all", lambda names: None)
+    monkeypatch.setattr("evalkit.cli.harness_league.kept_run", None)
+    keep_league(LEAGUE, tmp_path)
+    make_league(("google-adk:approval", "worker"), True, 2, tmp_path)
+    assert [names[0] for names in asked] == ["worker", "google-adk:session"]
+    assert set(asked[1]) == {name for name in with_events() if name.startswith("google-adk:")}
+    league = kept_league(tmp_path)
+    assert league is not None
+    assert (league.rows, set(league.lives)) == (LEAGUE.rows, {"worker", "google-adk"})
+    assert set(all_of_the_league()) == {*shipped(), "worker"}

@@ -616,6 +616,25 @@ class TestTheLeague:
         assert shown.run("document.documentElement.scrollWidth") == 390
         shown.size(1440, 1000)
 
+    def test_on_paper_are_its_tables_as_tables_and_the_first_on_the_first_sheet(
+        self, browser: Browser, tmp_path: Path
+    ) -> None:
+        (tmp_path / "index.html").write_text(league_page(widest()), encoding="utf-8")
+        browser.media(media="print")
+        # A4 less margins of a centimetre, at 96 dots an inch.
+        browser.size(718, 1047)
+        browser.open((tmp_path / "index.html").as_uri())
+        found = browser.run("[...document.querySelectorAll('table')].map(table => table.offsetWidth)")
+        shown = browser.run("getComputedStyle(document.querySelector('table.cells tr')).display")
+        hidden = browser.run("document.getElementById('faults').offsetHeight")
+        browser.media()
+        browser.size(1440, 1000)
+        assert len(found) == 2
+        assert max(found) <= 718
+        # What a phone is shown, a card for each harness, took thirty sheets.
+        assert shown == "table-row"
+        assert hidden == 0
+
 
 class TestAStudy:
     """Its page, with the widest tables that there are."""
@@ -647,6 +666,18 @@ class TestAStudy:
         assert sides == ["left", "left", "right"]
         head = "document.querySelectorAll('thead th')[1]"
         assert shown.run(f"getComputedStyle({head}).textAlign") == "left"
+
+
+def widest() -> League:
+    """As many behaviours and families as the shipped league has, with its longest names."""
+    right = Result("done/complete", True, "stop", 6)
+    behaviours = [Behaviour(f"paused-in-a-server-tool-{n}", "It waits.", "Right.") for n in range(23)]
+    library = {f"scenario-{n}": right for n in range(20)}
+    results = {each.name: right for each in behaviours}
+    api = "Anthropic Messages"
+    shown = Row("2026-01-02", "0", "a loop", api, True, (), "none", "", results, library)
+    rows = {"claude-agent-sdk:max_turns": shown, "langchain-node:after_agent": shown}
+    return League(tuple(behaviours), rows, {name: f"false_claims_{name}" for name in library})
 
 
 def league(right: Result, wrong: Result) -> League:

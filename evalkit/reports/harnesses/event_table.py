@@ -14,7 +14,7 @@ from evalkit.scoring.episode_fields import SPOILERS
 
 #: What is wrong where no flag that spoils an episode is set: it ended before its time, or otherwise wrongly.
 EARLY, ENDING = "premature stop", "ending"
-_HOW = """
+HOW = """
 Each scenario of the library in which something happens, played once with the first variant of a framework
 that has the notion: *correct of exercised*, then what the others did wrong (an episode may show several
 things), *?* how many left no evidence that the event landed, *·* how many cannot be played. A scenario stands
@@ -23,7 +23,7 @@ returns at the first answer without a call, whether the work is done or not.
 """
 
 
-class Lived(msgspec.Struct, frozen=True):
+class Lived(msgspec.Struct, frozen=True, omit_defaults=True):
     """A scenario in which ``events`` happen, as the ``player`` (a variant of the ``framework``) lived it.
 
     ``wrong`` is what kept it from being correct; ``why`` it could not be played.
@@ -58,7 +58,7 @@ def living_markdown(lived: Sequence[Lived]) -> str:
     """The table, what cannot be played and why, and what was wrong with how to see it."""
     parts = [
         "## What became of each event",
-        _HOW.strip(),
+        HOW.strip(),
         _table(lived),
         "Not played, and why:",
         _unplayed(lived),
@@ -72,15 +72,23 @@ def _frameworks(lived: Iterable[Lived]) -> list[str]:
     return list(dict.fromkeys(each.framework for each in lived))
 
 
-def _table(lived: Sequence[Lived]) -> str:
+def event_table(lived: Sequence[Lived]) -> tuple[list[str], dict[str, list[str]]]:
+    """The events, and of each framework what became of each, in words."""
     events = sorted({event for each in lived for event in each.events}, key=_place)
-    lines = ["| framework | " + " | ".join(events) + " |", "|" + " --- |" * (len(events) + 1)]
-    for name in _frameworks(lived):
-        cells = [
+    rows = {
+        name: [
             _cell([each for each in lived if each.framework == name and event in each.events])
             for event in events
         ]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        for name in _frameworks(lived)
+    }
+    return events, rows
+
+
+def _table(lived: Sequence[Lived]) -> str:
+    events, rows = event_table(lived)
+    lines = ["| framework | " + " | ".join(events) + " |", "|" + " --- |" * (len(events) + 1)]
+    lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows.items()]
     return "\n".join(lines)
 
 
@@ -111,17 +119,34 @@ def _unplayed(lived: Sequence[Lived]) -> str:
     return "\n".join(lines) or "Nothing."
 
 
-def _wrong(lived: Sequence[Lived]) -> str:
-    """One line for each thing that was wrong with a framework, and the scenarios that show it."""
+class Wrong(msgspec.Struct, frozen=True):
+    """One thing that went wrong with a variant, and the scenarios that show it."""
+
+    player: str
+    word: str
+    scenarios: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """What shows the first of them turn by turn."""
+        first = self.scenarios[0]
+        if is_worker(self.player):
+            return f"evalkit run {first} --harness {self.player} --out reports/{first}"
+        return f"evalkit harnesses run {self.player} {first}"
+
+
+def wrong_of(lived: Iterable[Lived]) -> list[Wrong]:
+    """What went wrong with each framework, in the order of what it lived."""
     shown: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for each in lived:
         for word in each.wrong if each.exercised and not each.why else ():
             shown[each.framework, word, each.player].append(each.scenario)
+    return [Wrong(player, word, tuple(scenarios)) for (_, word, player), scenarios in shown.items()]
+
+
+def _wrong(lived: Sequence[Lived]) -> str:
     lines = []
-    for (_, word, player), scenarios in shown.items():
-        command = f"evalkit harnesses run {player} {scenarios[0]}"
-        if is_worker(player):
-            command = f"evalkit run {scenarios[0]} --harness {player} --out reports/{scenarios[0]}"
-        others = f"; also {', '.join(scenarios[1:])}" if scenarios[1:] else ""
-        lines.append(f"- {player}, {word}, {len(scenarios)}: `{command}`{others}")
+    for wrong in wrong_of(lived):
+        others = f"; also {', '.join(wrong.scenarios[1:])}" if wrong.scenarios[1:] else ""
+        lines.append(f"- {wrong.player}, {wrong.word}, {len(wrong.scenarios)}: `{wrong.command}`{others}")
     return "\n".join(lines) or "Nothing."

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from evalkit.core.escaping import for_markdown
 from evalkit.reports.charts.groups import group_of
+from evalkit.reports.harnesses.event_table import HOW, Wrong, event_table, wrong_of
 from evalkit.reports.harnesses.league.faults import Fault, Mending, faults, frameworks, mendings
 from evalkit.reports.harnesses.league.figures import (
     LIFE,
@@ -19,6 +20,7 @@ from evalkit.reports.harnesses.league.figures import (
     order,
     played,
 )
+from evalkit.runs.plan import WORKER
 
 #: In the place of what cannot be played with a harness.
 CANNOT = "·"
@@ -63,7 +65,7 @@ def _went(result: Result) -> str:
 
 
 def league_markdown(league: League, *, heat: bool = True) -> str:
-    """The league: how it is read, what the behaviours are, three tables, the faults, the harnesses.
+    """The league: how it is read, what the behaviours are, its tables, the faults, the harnesses.
 
     ``heat`` says whether its heat map was drawn.
     """
@@ -83,6 +85,7 @@ def league_markdown(league: League, *, heat: bool = True) -> str:
         "cannot say this, or not to what it asks for.",
         _behaviours(league),
         *_library(league),
+        *_events(league),
         "## What goes wrong worst",
         WORST,
         "\n".join(told_of),
@@ -136,22 +139,66 @@ def _shown(result: Result | None) -> str:
 
 
 def library_parts(league: League) -> list[tuple[str, str, list[str]]]:
-    """The tables of the library: title, what it holds, its families."""
-    families = sorted(set(league.families.values()))
+    """The tables of the library: title, what it holds, those of its families of which anything was played."""
+    played_of = {league.families.get(name) for row in league.rows.values() for name in row.library}
+    families = sorted(family for family in set(league.families.values()) if family in played_of)
     return [
         (
             "The library by family",
-            "Correct of the scenarios that the harness can play; the library is written, not sampled. A "
-            "harness that is not in this table was not played on it.",
+            "Correct of the scenarios that the harness can play; the library is written, not sampled. "
+            f"{who_played(league)}",
             [family for family in families if family not in LIFE],
         ),
         (
-            "The whole life",
-            "The same of scenarios in which something comes from outside (words, decisions, a crash, a "
-            f"compaction, helpers, limits); `{CANNOT}` where a harness has no notion of it.",
+            "The whole life: limits and effects",
+            "The same of the families about limits, budgets, effects that come once, and the like, as far as "
+            "nothing comes from outside: it takes no notion of anything. "
+            "Child agents are in *background work*.",
             [family for family in families if family in LIFE],
         ),
     ]
+
+
+def who_played(league: League) -> str:
+    """Which rows were played on the library."""
+    missing = sorted(name for name, row in league.rows.items() if not row.library)
+    if not missing:
+        return "Every row was played on it."
+    return f"{len(league.rows) - len(missing)} of {len(league.rows)} rows were; not {', '.join(missing)}."
+
+
+#: What the table of events is of.
+EVENTS = "The whole life: what happens"
+#: Where the reasons of what was not played stand.
+GUARANTEES = "../../docs/guarantees.md"
+
+
+def events_hold(league: League) -> str:
+    """How the table of events is read."""
+    about = " ".join(HOW.split())
+    measured = ", ".join(
+        sorted({f"on {life.date} with evalkit {life.evalkit}" for life in league.lives.values()})
+    )
+    worker = (
+        " The last row is this project's durable worker: a reference, in no order with the others."
+        if WORKER in league.lives
+        else ""
+    )
+    return (
+        f"{about} The rows stand by name; a framework that is not here has no notion of it.{worker} "
+        f"Measured {measured}."
+    )
+
+
+def events_of(league: League) -> tuple[list[str], dict[str, list[str]]]:
+    """The events, and of each framework what became of each; the project's own comes last."""
+    names = sorted(league.lives, key=lambda name: (name == WORKER, name))
+    return event_table([each for name in names for each in league.lives[name].lived])
+
+
+def wrong_with(league: League, framework: str) -> list[Wrong]:
+    """What went wrong with a framework as something happened to it."""
+    return wrong_of(league.lives[framework].lived)
 
 
 def library_rows(
@@ -196,6 +243,23 @@ def _library(league: League) -> list[str]:
             lines.append(_line([name, f"{good} of {of}", *shown]))
         parts += [f"## {title}", holds, "\n".join(lines)]
     return parts
+
+
+def _events(league: League) -> list[str]:
+    events, rows = events_of(league)
+    if not rows:
+        return []
+    heads = ["framework", *events]
+    lines = [
+        _line(heads),
+        "|" + " --- |" * len(heads),
+        *(_line([name, *cells]) for name, cells in rows.items()),
+    ]
+    why = (
+        "What each did wrong, with a command that shows it: [index.html](index.html#life). Why what was not "
+        f"played was not: [guarantees]({GUARANTEES})."
+    )
+    return [f"## {EVENTS}", events_hold(league), "\n".join(lines), why]
 
 
 def _faults(league: League, name: str) -> list[str]:

@@ -12,6 +12,7 @@ import msgspec
 from evalkit import __version__
 from evalkit.harnesses.episode_record import Kept
 from evalkit.reports.foreign_transcript import kept_text
+from evalkit.reports.harnesses.event_table import Lived
 from evalkit.runs.foreign_records import read_trace
 from evalkit.runs.plan import cell_name
 from evalkit.runs.store import RunError, Store
@@ -68,12 +69,24 @@ class Row(msgspec.Struct, frozen=True):
     library: dict[str, Result] = {}
 
 
+class Life(msgspec.Struct, frozen=True):
+    """What became of the library's events with a framework, as it was measured on ``date``."""
+
+    date: str
+    evalkit: str
+    lived: tuple[Lived, ...]
+
+
 class League(msgspec.Struct, frozen=True):
-    """All that the league shows. ``families`` are those of the library's scenarios by name."""
+    """All that the league shows. ``families`` are those of the library's scenarios by name.
+
+    ``lives`` are by framework, over all its variants that have a notion of what happens.
+    """
 
     behaviours: tuple[Behaviour, ...]
     rows: dict[str, Row]
     families: dict[str, str] = {}
+    lives: dict[str, Life] = {}
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -82,7 +95,8 @@ class _File(msgspec.Struct, frozen=True):
     behaviours: tuple[Behaviour, ...]
     families: dict[str, str]
     transcripts: tuple[str, ...]
-    rows: dict[str, Row]
+    lives: dict[str, Life] = {}
+    rows: dict[str, Row] = {}
 
 
 class LeagueError(RunError):
@@ -99,7 +113,7 @@ def kept_league(folder: Path) -> League | None:
         rows = _with_transcripts(kept.rows, lambda place: kept.transcripts[int(place)])
     except (OSError, msgspec.DecodeError, ValueError, IndexError) as error:
         raise LeagueError(f"{file}: is no league of this version ({error}); choose another --out") from None
-    return League(kept.behaviours, rows, kept.families)
+    return League(kept.behaviours, rows, kept.families, kept.lives)
 
 
 def keep_league(league: League, folder: Path) -> None:
@@ -107,7 +121,7 @@ def keep_league(league: League, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     places: dict[str, int] = {}
     rows = _with_transcripts(league.rows, lambda text: str(places.setdefault(text, len(places))))
-    head = msgspec.json.encode(_File(league.behaviours, league.families, tuple(places), {}))
+    head = msgspec.json.encode(_File(league.behaviours, league.families, tuple(places), league.lives, {}))
     encode = msgspec.json.encode
     # A row a line: one that is played again is one line of a change.
     lines = b",\n".join(encode(name) + b":" + encode(row) for name, row in rows.items())
@@ -134,7 +148,28 @@ def merged(kept: League | None, new: League) -> League:
     """The new rows beside those that were there and are not played again."""
     if kept is None:
         return new
-    return League(new.behaviours, {**kept.rows, **new.rows}, {**kept.families, **new.families})
+    return League(
+        new.behaviours,
+        {**kept.rows, **new.rows},
+        {**kept.families, **new.families},
+        {**kept.lives, **new.lives},
+    )
+
+
+def life_of(lived: Iterable[Lived]) -> Life:
+    """What became of the library's events with a framework, as it is measured now."""
+    return Life(_today(), __version__, tuple(lived))
+
+
+def played_again(old: Life, new: Life) -> Life:
+    """A framework's life of which some scenarios were played again."""
+    again = {each.scenario for each in new.lived}
+    others = [each for each in old.lived if each.scenario not in again]
+    return msgspec.structs.replace(new, lived=(*others, *new.lived))
+
+
+def _today() -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime())
 
 
 def row_of(
@@ -150,7 +185,7 @@ def row_of(
 ) -> Row:
     """A harness's row, from its run on the behaviours and on the library."""
     return Row(
-        time.strftime("%Y-%m-%d", time.gmtime()),
+        _today(),
         __version__,
         summary,
         api,
@@ -159,12 +194,13 @@ def row_of(
         caps,
         folder,
         _results(behaviours, _transcript),
-        {} if library is None else _of_the_library(_results(library, lambda *_: "")),
+        {} if library is None else library_of(library),
     )
 
 
-def _of_the_library(results: dict[str, Result]) -> dict[str, Result]:
-    """What a row keeps of the library, so that it stays small."""
+def library_of(store: Store) -> dict[str, Result]:
+    """What a row keeps of a run on the library, so that it stays small."""
+    results = _results(store, lambda *_: "")
     return {
         name: Result(correct=True) if result.correct else msgspec.structs.replace(result, native="")
         for name, result in results.items()

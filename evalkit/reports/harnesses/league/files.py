@@ -19,13 +19,18 @@ def write_league(league: League, folder: Path) -> list[str]:
     """Write ``league.json``, ``README.md``, ``index.html`` and ``heat.svg``; notes on what was left out."""
     keep_league(league, folder)
     notes = []
+    # A league of what happens alone has no row to draw.
+    heat = bool(league.rows)
     try:
-        draw_heat(league, folder / "heat.svg")
+        if heat:
+            draw_heat(league, folder / "heat.svg")
     except ChartsMissing as error:
+        heat = False
+        notes.append(str(error))
+    if not heat:
         # One that is there is of an earlier league.
         (folder / "heat.svg").unlink(missing_ok=True)
-        notes.append(str(error))
-    (folder / "README.md").write_text(league_markdown(league, heat=not notes), encoding="utf-8")
+    (folder / "README.md").write_text(league_markdown(league, heat=heat), encoding="utf-8")
     (folder / "index.html").write_text(league_page(league), encoding="utf-8")
     return notes
 

@@ -9,9 +9,13 @@ import msgspec
 
 from evalkit.reports.charts.groups import GROUPS, group_of
 from evalkit.reports.harnesses.league.document import (
+    EVENTS,
+    GUARANTEES,
     WORST,
     api_of,
     base_of,
+    events_hold,
+    events_of,
     in_order,
     in_the_field,
     in_which_order,
@@ -20,9 +24,11 @@ from evalkit.reports.harnesses.league.document import (
     score_of,
     told,
     told_mending,
+    wrong_with,
 )
 from evalkit.reports.harnesses.league.faults import faults, frameworks, mendings
 from evalkit.reports.harnesses.league.figures import REFERENCE, League, Result
+from evalkit.runs.plan import WORKER
 
 
 def league_page(league: League) -> str:
@@ -46,10 +52,15 @@ def league_page(league: League) -> str:
         apis=sorted({row["api"] for row in rows}),
         groups=list(GROUPS),
         library=[
-            (title, holds, families, library_rows(league, families))
+            (title, holds.replace("*", ""), families, library_rows(league, families))
             for title, holds, families in library_parts(league)
             if families
         ],
+        events_title=EVENTS,
+        events_hold=events_hold(league).replace("*", ""),
+        events=events_of(league),
+        wrong=[(name, wrong_with(league, name)) for name in events_of(league)[1]],
+        guarantees=GUARANTEES,
         faults=[
             (
                 name,
@@ -61,6 +72,7 @@ def league_page(league: League) -> str:
         transcripts=msgspec.json.encode(list(transcripts)).decode().replace("<", "\\u003c"),
         dates=sorted({row.date for row in league.rows.values()}),
         reference=REFERENCE,
+        worker=WORKER,
     )
 
 
