@@ -1,13 +1,44 @@
-"""opencode as a whole program: opencode run. The task's tools come by MCP.
+"""opencode as a whole program: opencode serve, asked over its API. The task's tools come by MCP.
 
-It has no hook at its end; the variant runs it again in its session while listed items are open.
+It has no hook at its end; the variant asks again in the same session while listed items are open.
 """
 
 import json
 import os
+import re
 import subprocess
+import urllib.parse
+import urllib.request
+from functools import cache
 
 from evalkit_harness import Result, serve
+
+
+@cache
+def server():
+    """The address of this process's one server, which ends with it: to start it takes seconds."""
+    program = f"{os.environ['EVALKIT_NODE_MODULES']}/opencode-linux-x64/bin/opencode"
+    command = [program, "serve", "--port", "0"]
+    running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    for line in running.stdout:
+        if found := re.search(r"http://\S+", line):
+            return found[0]
+    raise RuntimeError(f"opencode serve: exit {running.wait()}")
+
+
+def asking(folder):
+    """What asks the server about a folder: a path, and a body where something is told."""
+
+    def ask(path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        where = urllib.parse.urlencode({"directory": folder})
+        request = urllib.request.Request(
+            f"{server()}{path}?{where}", data, {"content-type": "application/json"}
+        )
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    return ask
 
 
 def run(job):
@@ -16,38 +47,31 @@ def run(job):
         "provider": {"anthropic": provider},
         "mcp": {"work": {"type": "remote", "url": job.mcp_url}},
     }
-    program = f"{os.environ['EVALKIT_NODE_MODULES']}/opencode-linux-x64/bin/opencode"
+    with open("opencode.json", "w") as file:
+        json.dump(settings, file)
+    ask, model = asking(job.folder), {"providerID": "anthropic", "modelID": job.model}
+    messages = f"/session/{ask('/session', {})['id']}/message"
 
-    def ask(*words):
-        done = subprocess.run(
-            [program, "run", "--format", "json", "--model", f"anthropic/{job.model}", *words],
-            env={**os.environ, "OPENCODE_CONFIG_CONTENT": json.dumps(settings)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        print(done.stdout)
-        events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        for event in events:
-            note(job, event)
-        said = [
-            event["part"]["reason"] if event["type"] == "step_finish" else event["type"] for event in events
-        ]
-        return said[-1] if said else f"exit {done.returncode}"
+    def say(words):
+        said = ask(messages, {"model": model, "parts": [{"type": "text", "text": words}]})["info"]
+        print(json.dumps(said))
+        return "error" if "error" in said else said.get("finish", "no finish")
 
-    native = ask(job.prompt)
-    while job.variant == "continue" and native != "error" and (items := job.still_open()):
-        native = ask("--continue", f"Still open: {', '.join(items)}")
+    native = say(job.prompt)
+    while job.variant == "session" and native != "error" and (items := still_open(job, ask(messages))):
+        native = say(f"Still open: {', '.join(items)}")
+    ask("/instance/dispose", {})
     return native
 
 
-def note(job, event):
-    """Keep what was called, which went from opencode to the tools' server."""
-    if event["type"] == "tool_use":
-        state = event["part"]["state"]
-        result = Result(state.get("output", ""))
-        result.error = state["status"] != "completed"
-        job.calls.append((event["part"]["tool"].removeprefix("work_"), state["input"], result))
+def still_open(job, messages):
+    """What is open; the calls went from opencode to the tools' server, and stand in its messages."""
+    job.calls = []
+    for part in (part for message in messages for part in message["parts"] if part["type"] == "tool"):
+        result = Result(part["state"].get("output", ""))
+        result.error = part["state"]["status"] != "completed"
+        job.calls.append((part["tool"].removeprefix("work_"), part["state"]["input"], result))
+    return job.still_open()
 
 
 serve(run)

@@ -69,7 +69,7 @@ HELD = (
     "langgraph-prebuilt:graph",
     "llama-index:context",
     "mastra:complete",
-    "opencode:continue",
+    "opencode:session",
     "strands:goal",
 )
 
