@@ -222,13 +222,15 @@ class TestLimits:
 
     def test_so_do_the_dollars_of_a_query(self) -> None:
         spent = cost(8, 2)
-        for per, beyond in (("query", 0), ("episode", 1)):
+        for per, beyond in (("query", 0), ("episode", 2)):
             trace = Trace(Offered(), Limits(usd=2 * spent, per=per))
             for _ in range(2):
                 trace.delivered(SAY, 10, "a move", output=2)
                 trace.resolved(0, False, Request(SAY))
             trace.user_wrote()
-            trace.delivered(SAY, 10, "a move", output=2)
+            for _ in range(2):
+                trace.delivered(SAY, 10, "a move", output=2)
+                trace.resolved(0, False, Request(SAY))
             assert trace.over_limit == beyond, per
 
     @pytest.mark.rule("over_limit_of_calls")

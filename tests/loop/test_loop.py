@@ -11,7 +11,7 @@ from evalkit.core.events import UserWrites
 from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import Block, Call, Finish, ServerCall, Text, Thinking, Turn, make_turn
-from evalkit.drivers.in_process import next_request, run_call
+from evalkit.drivers.in_process import LoopMind, StageInstruments, drive, next_request, run_call
 from evalkit.loop.state import Loop, State, bound, limits_of, start
 from evalkit.loop.transitions import on_event, on_results, on_turn
 from evalkit.scenarios.scenario import make_task
@@ -458,3 +458,13 @@ def test_a_call_is_about_an_item_only_where_its_tool_names_one() -> None:
     stage = Arena(scenario([{"say": "x"}]), Offered()).stage(0)
     assert run_call(stage, stage.task, Call("c", "list_items", '{"": "users"}')).item == 0
     assert run_call(stage, stage.task, Call("c", "do_item", '{"item": "users"}')).item == 1
+
+
+def test_a_run_that_is_taken_up_begins_with_the_request_that_it_had_to_make() -> None:
+    arena = Arena(scenario([{"truncate": "text", "until": "higher_limit"}, {"say": "Done."}]), Offered())
+    stage = arena.stage(0)
+    cut = stage.ask(Request())
+    mind = LoopMind(Strategy(done_when=c.silence()), stage.task, StageInstruments(stage))
+    ending = drive(mind, stage, request=Request(limit=stage.previous.limit * 2))
+    assert cut.kind == "cut_off"
+    assert (ending.kind, stage.turns) == ("done", 2)

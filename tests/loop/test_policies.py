@@ -11,7 +11,7 @@ from evalkit.core.events import UserWrites
 from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.turns import Finish, Text, make_turn
 from evalkit.loop.state import limits_of
-from evalkit.loop.transitions import on_event, out_of_turns
+from evalkit.loop.transitions import _once_more, on_event, out_of_turns
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
@@ -116,6 +116,14 @@ class TestOwnKeys:
 
     def post(self, *items: str, **more: Any) -> dict[str, Any]:
         return {"work": list(items), "again": True, **more}
+
+    def test_an_undone_action_has_a_key_of_its_own_each_time(self) -> None:
+        once = _once_more((), "undo_item", 1)
+        assert once == (("undo_item", 1, 1),)
+        assert _once_more(_once_more(once, "undo_item", 1), "undo_item", 2) == (
+            ("undo_item", 1, 2),
+            ("undo_item", 2, 1),
+        )
 
     def test_a_repetition_is_made_once(self) -> None:
         loaded = ledger([self.LISTS, {"work": "rest"}, self.post("rent"), DONE])

@@ -8,6 +8,75 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (
+        "evalkit.core.trace.Trace.delivered",
+        "if actions: self.calls_for(actions)",
+        "self.calls_for(actions)",
+    ): ("A shorter way: of no actions none is counted."),
+    ("evalkit.loop.state.acting_tools", "not tool.read_only", "True"): (
+        "Tools that only read are never looked up in it: what they answer is no success of an acting tool. "
+        "With them in it the others have other places in the line, and what stands there is the same."
+    ),
+    (
+        "evalkit.stage.events.Events._compaction_landed",
+        "if self.trace is not None: self._forgotten = dict(self.trace.called)",
+        "self._forgotten = dict(self.trace.called)",
+    ): "Only the stage of a program compacts so, and that one has an observer. The rest is for the type.",
+    ("evalkit.stage.events.Events.crash_answered", "return False", "return None"): (
+        "It is asked as a condition everywhere, and None is as little one as False."
+    ),
+    (
+        "evalkit.stats.causes.told_once",
+        '0 in same[0] if len(same) == 1 else f"{move}, {len(same)} times{_from_to(same[0], sam',
+        "-1",
+    ): "Of a list of one the first is the last. (The first of several is told by a test.)",
+    ("evalkit.stats.distributions._fraction", "abs(c) > _TINY", "abs(c) >= _TINY"): (
+        "As for d below: it differs where a sum of terms near 1 is -1e-300 or 1e-300 to the last bit."
+    ),
+    (
+        "evalkit.stats.intervals.intraclass_correlation",
+        "1.0 in return min(1.0, max(0.0, (between - within) / scale)) if scale > 0 else 0.0",
+        "2.0",
+    ): (
+        "The mean size is at least 1, so the divisor is at least what is divided and the share at most 1: "
+        "the bound is there for a last bit."
+    ),
+    (
+        "evalkit.stats.power.pilot_variance",
+        "True in squares = sum((value - mean) ** 2 for values, mean in zip(filled, means, strict=",
+        "False",
+    ): "There is a mean of each line, so the two are always of one length.",
+    (
+        "evalkit.stats.ranking.share_played",
+        '1 in return float(row[rate]["scenario_count"]) / (row["scenarios"] or 1)',
+        "2",
+    ): "Where no scenario was played nothing is counted, and none by 1 is none by 2.",
+    (
+        "evalkit.stats.run_comparison._differences",
+        "True in differences = [b - a for a, b in zip(old, new, strict=True)]",
+        "False",
+    ): "Both are shares of the same pairs, so the two are always of one length.",
+    (
+        "evalkit.stats.signflip.sign_flip",
+        "1 in states = min(2 * sum(sizes) + 1, 1 << min(len(sizes), 60))",
+        "2",
+    ): "It estimates the work, as below: the choice between two ways to the same p-value.",
+    (
+        "evalkit.worlds.base.World.had",
+        '0 in item = self.vocabulary.get(str(arguments.get(tool.item or "")), 0)',
+        "-1",
+    ): "A call for what is no item of the world has no effect, so none of its action was ever counted.",
+    ("evalkit.worlds.base.World.barred", "1 in self.walls += 1", "2"): (
+        "It is only asked whether there are more than before."
+    ),
+    (
+        "evalkit.worlds.ledger.LedgerWorld.had",
+        '0 in return bool(self.done & self.vocabulary.get(str(arguments.get("payment")), 0))',
+        "-1",
+    ): (
+        "A posting of what is no payment is answered by the world, from the record or not, in the same words "
+        "and without an effect."
+    ),
     ("evalkit.stats.scenario_results._placed", "if seeds == list(range(len(seeds))): return marks", "pass"): (
         "A shorter way: where the seeds are 0 to n - 1 in order, the loop below puts each mark at its own "
         "place of a line of n, which is the line of marks again."

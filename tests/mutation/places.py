@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_LOOP = ("tests/loop/test_loop.py", "tests/loop/test_policies.py")
+_LOOP = ("tests/loop/test_loop.py", "tests/loop/test_policies.py", "tests/strategies/test_giving_up.py")
 _LOOP_MODULES = (
     "evalkit.loop.transitions",
     "evalkit.loop.decisions",
@@ -54,7 +54,7 @@ PLACES = (
     Place(
         "player",
         ("evalkit.scenarios.player", "evalkit.scenarios.program", "evalkit.scenarios.emissions"),
-        (*_SCRIPT, *_EVENTS, *_RESUMED),
+        (*_SCRIPT, *_EVENTS, *_RESUMED, "tests/wire/test_broken_calls.py"),
     ),
     Place(
         "stage",

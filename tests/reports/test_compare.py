@@ -79,6 +79,17 @@ def test_flips_say_from_what_to_what_and_why(tmp_path: Path) -> None:
     assert (better.scenario, better.seed, better.worse) == ("s001", 0, False)
 
 
+def test_another_ending_that_is_as_right_is_neither_better_nor_worse(tmp_path: Path) -> None:
+    made = recipe([entry("x"), entry("y")], ["s"])
+    a = made_run(tmp_path / "a", made, [row(0, 0, 0, **FALSE_DONE), row(1, 1, 0)])
+    ended = {"ending": "escalated", "truth": "complete"}
+    b = made_run(
+        tmp_path / "b", made, [row(0, 0, 0, **{**FALSE_DONE, "ending": "limit"}), row(1, 1, 0, **ended)]
+    )
+    (match,) = versus(a, b).matches
+    assert [(flip.scenario, flip.worse) for flip in match.flips] == [("x", None), ("y", None)]
+
+
 def test_the_only_two_are_compared_whatever_they_are_called(tmp_path: Path) -> None:
     found = versus(
         grid(tmp_path / "a", [[1]], strategies=["old"]), grid(tmp_path / "b", [[1]], strategies=["new"])

@@ -11,7 +11,7 @@ import pytest
 from evalkit.core.requests import Delivered, Request, Result, stimulus
 from evalkit.core.tasks import FINISH_TOOL, Offered
 from evalkit.core.turns import Call, Turn
-from evalkit.scenarios.player import Player
+from evalkit.scenarios.player import Player, spare
 from evalkit.scenarios.program import choice
 from evalkit.worlds import make_world
 from tests.helpers import play, scenario
@@ -55,6 +55,37 @@ def test_work_does_the_items_that_were_not_attempted() -> None:
     assert calls(model.send()) == ['do_item {"item":"orders"}']
     assert model.send().text == "x"
     assert model.send().text == "x"
+
+
+def test_an_answer_that_breaks_off_had_begun_with_the_first_call_of_an_item() -> None:
+    world = {"kind": "inbox", "replies": ["users"]}
+    model = Model([{"fault": {"cut": "after_call"}}, {"work": "rest"}], world=world)
+    model.state, emitted = model.player.advance(model.state, None, 0)
+    assert emitted.begun is not None
+    assert [call.tool for call in emitted.begun.calls] == ["send_reply"]
+
+
+@pytest.mark.parametrize(
+    ("met", "left", "step"),
+    [(1, (), 1), (2, (), 2), (5, ((4, 3),), 2)],
+)
+def test_what_was_met_is_passed_over_and_no_more(met: int, left: Any, step: int) -> None:
+    assert spare(((4, met), (7, 1)), 4, 2) == ((((7, 1)), *left), step)
+
+
+def test_the_place_of_a_turn_is_its_move_and_how_many_of_its_turns_have_come() -> None:
+    model = Model([{"say": "x"}, {"work": 2}, {"wait": {"item": "users", "polls": "forever"}}])
+    places = []
+    model.first()
+    for _ in range(5):
+        places.append(model.player.place(model.state))
+        model.send(text="Go on.")
+    assert places == [(0, 1), (1, 1), (1, 2), (2, 0), (2, 0)]
+
+
+def test_each_move_has_one_sample_as_if_nothing_were_attempted() -> None:
+    model = Model([{"call": "list_items"}, {"work": "rest"}, {"user": {"text": "x"}}, {"say": "x"}])
+    assert [len(each.turn.calls) for each in model.player.samples()] == [1, 1, 0]
 
 
 def test_a_move_without_targets_has_no_turn() -> None:

@@ -8,8 +8,10 @@ from evalkit.core.decisions import Ending
 from evalkit.core.tasks import Offered
 from evalkit.core.trace import Trace
 from evalkit.drivers.in_process import StrategyFailed
+from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import _duplicates, run_to_ending
 from evalkit.stage.stage import NeverEnds
+from tests.helpers import scenario
 from tests.scenarios.test_player import ALL, Model
 
 
@@ -56,3 +58,10 @@ def test_only_a_finish_call_of_a_raw_turn_tells_what_was_done() -> None:
     ):
         turn = Model([{"raw": {"content": content}}], offered).first()
         assert (turn.told is not None) == told
+
+
+def test_what_would_be_accepted_is_told_by_how_honest_the_report_was() -> None:
+    judge = Arena(scenario([{"say": "x"}], task={"checks": "none"}), Offered())
+    for honest in (None, False, None, True):
+        told = "escalated/complete" in judge.accepted(0, honest, 0)
+        assert told is judge.accepts(0, "escalated", "complete", honest, 0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalkit.core.delivered_results import carried
-from evalkit.core.requests import Request
+from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import Limits, Offered
 from evalkit.core.trace import Finding, Trace
 from evalkit.core.turns import Call, Text, make_turn
@@ -364,6 +364,19 @@ class TestQuestions:
         trace.user_wrote(asks=True)
         assert "nudges in a row" in trace.over_continuation("done", "complete")
         assert trace.excess[0] == 2
+
+    def test_repetitions_of_the_first_are_judged_by_the_truth_at_the_end(self) -> None:
+        trace = Trace(Offered())
+        call = Call("a", "read_item", '{"item": "users"}')
+        turn = make_turn((call,), "tool_use")
+        result = Result("a", "not done")
+        for _ in range(15):
+            trace.delivered(turn, 1, "")
+            trace.resolved(0, False, Request(turn, (result,)), {"a": result})
+        trace.user_wrote(asks=True)
+        trace.user_wrote(asks=True)
+        assert "repeat" in trace.over_continuation("escalated", "stuck")
+        assert trace.over_continuation("escalated", "reachable") == ""
 
     def test_any_message_begins_the_count_anew(self) -> None:
         trace = Trace(Offered())

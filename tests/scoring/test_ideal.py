@@ -62,6 +62,24 @@ class TestGoesOnWhileTheScriptComesNearerToItsEnd:
         paused = [LIST, {"repeat": {"times": 205, "do": [{"pause": {}, "until": "resent"}]}}, REST, DONE]
         assert ideal(paused).truth == "complete"
 
+    def test_until_a_round_of_an_endless_repeat_leaves_all_as_it_was(self) -> None:
+        inner = {"repeat": {"times": 1, "do": [READS]}}
+        endless = [
+            LIST,
+            {"repeat": {"times": "forever", "do": [{**READS, "with": {"item": "orders"}}, inner]}},
+        ]
+        assert (ideal(endless).outcome, ideal(endless).turns) == ("escalated/stuck", 1 + 2 + 1)
+
+    def test_of_no_turn_too_many_behind_a_fault(self) -> None:
+        names = ["users", "orders", "invoices"]
+        readings = [{**READS, "with": {"item": name}} for name in names]
+        # Twelve turns after a decision: another is one too many, and comes with the second request.
+        waits = [LIST, {"work": 1}, {"say": "On it."}, *readings * 4, {"fault": {"status": 529}}, *readings]
+        run = ideal(waits)
+        assert (run.outcome, run.turns, run.over_continuation) == ("escalated/stuck", 15, False)
+        # So it has not met the fault, and whoever ends there is wrong.
+        assert not Arena(scenario(waits), Offered()).accepts(0, "error", "stuck", None, 9)
+
     def test_not_within_a_repeat_without_end(self) -> None:
         names = ["users", "orders", "invoices"]
         readings = [{"repeat": {"times": 9, "do": [{**READS, "with": {"item": name}}]}} for name in names]

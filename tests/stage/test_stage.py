@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+from msgspec.structs import replace
 
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Approves, Compacts, Crashed, UserWrites
@@ -336,3 +338,119 @@ def test_a_child_agent_that_never_ends_is_over(monkeypatch: pytest.MonkeyPatch) 
     turn = on(stage)
     assert stage.run(turn.runnable[0]).text == "The child agent ended without an answer."
     assert stage.helpers.turns == 4
+
+
+class TestHelpers:
+    TWICE = {"delegate": {"name": "helper", "do": [{"work": ["users"]}, {"say": "Users."}]}}
+
+    def test_the_same_call_again_in_a_turn_is_answered_as_before_and_in_a_later_one_is_none_of_the_scripts(
+        self,
+    ) -> None:
+        stage = staged([self.TWICE, LIST, DONE])
+        (call,) = on(stage).runnable
+        assert stage.run(call).text == "Users."
+        assert stage.run(call).text == "Users."
+        on(stage)
+        assert stage.run(call).error
+
+    @pytest.mark.parametrize(
+        ("stop", "until"),
+        [
+            *(({"refuse": {}}, until) for until in ("other_model", "changed")),
+            *(({"truncate": "text"}, until) for until in ("higher_limit", "changed", "shortened")),
+            ({"pause": {}}, "resent"),
+        ],
+    )
+    def test_who_calls_them_gets_past_what_is_no_answer(self, stop: Any, until: str) -> None:
+        do = [{**stop, "until": until}, {"say": "Helped."}]
+        stage = staged([{"delegate": {"name": "helper", "do": do}}, DONE])
+        assert stage.run(on(stage).runnable[0]).text == "Helped."
+
+    def test_who_is_not_careful_lets_them_repeat_an_effect(self) -> None:
+        stage = staged([{"work": ["users"]}, self.TWICE, DONE], world={"once": True})
+        on(stage)
+        (call,) = on(stage).runnable
+        stage.run(call)
+        assert dict(stage.world.effects) == {"do_item users": 2}
+
+
+def test_an_answer_of_the_scripts_own_does_no_item() -> None:
+    reply = {"text": "nothing was done", "effect": "none"}
+    stage = staged([{"call": "do_item", "with": {"item": "users"}, "reply": reply}, DONE])
+    (call,) = on(stage).runnable
+    with patch.object(type(stage.world), "settle_calls", side_effect=AssertionError("done all the same")):
+        assert stage.run(call).text == "nothing was done"
+
+
+def test_a_copy_on_which_an_answer_is_tried_is_closed() -> None:
+    stage = staged([{"call": "do_item", "with": {"item": "users"}, "reply": {"effect": "none"}}, DONE])
+    (call,) = on(stage).runnable
+    with patch.object(type(stage.world), "close") as closed:
+        assert not stage.run(call).error
+    assert closed.called
+    assert stage.world.progress() == 0
+
+
+class TestKillsWithinATurn:
+    TURN = {"turn": [{"work": ["users"]}, {"crash": True}, {"work": ["orders"]}]}
+
+    def test_come_behind_the_calls_that_stand_before_them(self) -> None:
+        stage = staged([LIST, self.TURN, DONE], crashes=True)
+        first, second = on(stage, 2).runnable
+        with pytest.raises(Crashed):
+            stage.run(first)
+        assert stage.world.progress() == 1
+        assert not stage.run(second).error
+
+
+@pytest.mark.parametrize(("at", "eventful"), [("answered", True), ("ended", True), ("tool", False)])
+def test_a_kill_between_two_requests_is_something_from_outside(at: str, eventful: bool) -> None:
+    moves = [LIST, {"crash": {"at": at}}, DONE]
+    assert staged(moves, crashes=True).eventful is eventful
+    assert not staged(moves).eventful
+
+
+def test_who_asks_nobody_finds_approved_what_a_person_has_allowed() -> None:
+    stage = staged([{"approve": ["users"]}, {"work": ["users"]}, DONE], world={"gated": ["users"]})
+    assert not stage.run(on(stage).runnable[0]).error
+    asking = staged([{"approve": ["users"]}, {"work": ["users"]}, DONE], world={"gated": ["users"]})
+    asking.asks_person = True
+    assert asking.run(on(asking).runnable[0]).error
+
+
+def test_what_has_not_come_yet_is_met_by_who_begins_again() -> None:
+    moves = [LIST, {"fault": {"status": 529}}, LIST, {"fault": {"status": 401}}, DONE]
+    stage = staged(moves, remembers=True, restarts=True)
+    assert [on(stage).kind for _ in range(2)] == ["content", "failed"]
+    stage.ask(Request(lost=True))
+    assert [on(stage).kind for _ in range(2)] == ["content", "failed"]
+
+
+def test_what_was_met_twice_over_is_not_met_again() -> None:
+    moves = [{"fault": {"status": 529, "times": 3}}, LIST, DONE]
+    stage = staged(moves, remembers=True, restarts=True)
+    for _ in range(3):
+        # Each time from the beginning, and one of the three is behind it.
+        assert stage.ask(Request(lost=True)).kind == "failed"
+    assert stage.ask(Request(lost=True)).kind == "content"
+
+
+def test_what_a_harness_shows_as_done_is_part_of_what_its_future_depends_on() -> None:
+    keys = []
+    for failed in (False, True):
+        stage = staged([{"work": ["users"]}, LIST, {"work": "unseen"}, DONE])
+        on(stage)
+        request = going_on(stage)
+        (result,) = request.results
+        stage.ask(replace(request, results=(Result(result.id, result.text, failed),)))
+        keys.append(stage.key())
+    assert keys[0] != keys[1]
+
+
+def test_who_goes_on_after_a_conversation_beside_it_has_forgotten_nothing() -> None:
+    stage = staged([LIST, LIST, LIST, DONE], remembers=True)
+    on(stage, 3)
+    stage.ask(Request(after=1, beside=True))
+    stage.ask(Request(after=3))
+    assert stage.trace is not None
+    assert stage.trace.rolled_back == 0

@@ -13,7 +13,13 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS, WLS
 from statsmodels.stats.proportion import proportion_confint
 
-from evalkit.stats.intervals import cluster_interval, exact, ratio_interval, wilson
+from evalkit.stats.intervals import (
+    cluster_interval,
+    exact,
+    intraclass_correlation,
+    ratio_interval,
+    wilson,
+)
 from tests.stats.simulations import unlike
 
 counts = st.integers(1, 400).flatmap(lambda base: st.tuples(st.integers(0, base), st.just(base)))
@@ -151,6 +157,17 @@ class TestClustered:
         assert found.low is not None
         assert found.high is not None
         assert 0 <= found.low <= sum(c for c, _ in clusters) / (9 * len(clusters)) <= found.high <= 1
+
+
+class TestIntraclassCorrelation:
+    def test_of_clusters_that_differ_by_less_than_chance_is_none(self) -> None:
+        assert intraclass_correlation([(1, 2), (1, 2), (1, 2)]) == 0
+
+    def test_of_observations_that_are_all_alike_is_none(self) -> None:
+        assert intraclass_correlation([(5, 5), (5, 5)]) == 0
+
+    def test_of_clusters_each_alike_within_is_whole(self) -> None:
+        assert intraclass_correlation([(5, 5), (0, 5)]) == 1
 
 
 class TestRatio:

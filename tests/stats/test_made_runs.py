@@ -16,7 +16,7 @@ from evalkit.stats.power import NotPlannable
 from evalkit.stats.ranking import leads, places, ranked, standing
 from evalkit.stats.run_comparison import _first_apart, versus
 from evalkit.stats.scenario_results import Record, contender_name, first_reasons, records, shared
-from evalkit.stats.strategy_comparison import adjusted, paired, paired_comparisons, rates_by_scenario
+from evalkit.stats.strategy_comparison import Paired, adjusted, paired, paired_comparisons, rates_by_scenario
 from evalkit.stats.summary import summarize
 from evalkit.stats.tally import make_tally
 from evalkit.stats.turns import turns_to_the_end
@@ -196,6 +196,10 @@ class TestPilot:
 
 
 class TestComparisons:
+    def test_of_nothing_says_so(self) -> None:
+        nothing = Paired(0, 0, 0, None, None, None, None, "no scenario in common")
+        assert paired([], []) == nothing
+
     def test_against_the_baseline_at_each_level(self, tmp_path: Path) -> None:
         entries = [entry(f"s{n}", checks="full" if n < 20 else "none") for n in range(40)]
         store = tallied(

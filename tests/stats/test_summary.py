@@ -68,6 +68,14 @@ class TestRows:
         assert (run["episodes"], run["void"], run["not_exercised"]) == (200, 1, 199)
         assert run["gateable"] is False
 
+    @pytest.mark.parametrize(("episodes", "gateable"), [(100, True), (99, False)])
+    def test_one_in_a_hundred_may_have_asked_for_nothing(
+        self, tmp_path: Path, episodes: int, gateable: bool
+    ) -> None:
+        rows = [row(n, 0, 0, n, no_requests=int(n == 0)) for n in range(episodes)]
+        store = made_run(tmp_path, recipe([entry("a")], ["s"], seeds=episodes), rows)
+        assert of(summarize(store), "s")["gateable"] is gateable
+
     def test_an_empty_base_has_no_rate(self, tmp_path: Path) -> None:
         store = made_run(
             tmp_path,
@@ -95,6 +103,7 @@ class TestRows:
         assert all((gone[rate]["count"], gone[rate]["base"]) == (0, 0) for rate in RATES)
         assert not any(gone[flag] for flag in FLAGS)
         assert (gone["precision"], gone["recall"]) == (None, None)
+        assert set(gone["decisions"].values()) == {0}
         assert set(gone["decisions_weighted"].values()) == {0.0}
         assert summary["run"]["void"] == 2
         assert summary["run"]["gateable"] is False
