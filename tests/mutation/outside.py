@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, count
 from typing import Any
 
 import yaml
@@ -14,17 +15,18 @@ from evalkit.scenarios.yaml_source import ScenarioError
 from tests.mutation.trial import STRATEGIES, Reference
 from tests.scenarios.generated import documents
 
-#: So many scenarios are made at once.
+#: So many scenarios are made at once, from so many documents at a time until there are enough.
 BATCH = 500
+DRAWN = 200
 
 
-def _drawn(batch: int) -> list[dict[str, Any]]:
-    """The documents of a batch, the same each time; every second has what happens from outside."""
+def _drawn(batch: int, part: int) -> list[dict[str, Any]]:
+    """Some documents of a batch, the same each time; every second batch has what happens from outside."""
     found: list[dict[str, Any]] = []
 
-    @seed(batch)
+    @seed(f"{batch} {part}")
     @settings(
-        max_examples=BATCH + BATCH // 5,
+        max_examples=DRAWN,
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -39,15 +41,18 @@ def _drawn(batch: int) -> list[dict[str, Any]]:
 
 
 def scenarios(number: int, batch: int = 0) -> Iterator[Scenario]:
-    """So many random scenarios that load, ``BATCH`` at most, of a batch."""
-    for document in _drawn(batch):
-        if number <= 0:
-            return
+    """So many random scenarios of a batch, no two alike. Of what is drawn some are, and some do not load."""
+    seen: set[str] = set()
+    drawn = chain.from_iterable(_drawn(batch, part) for part in count())
+    while len(seen) < number:
+        text = yaml.dump(next(drawn), Dumper=yaml.CSafeDumper)
+        if text in seen:
+            continue
         try:
-            (scenario,) = load_text(yaml.dump(document, Dumper=yaml.CSafeDumper), "any.yaml")
+            (scenario,) = load_text(text, "any.yaml")
         except ScenarioError:
             continue
-        number -= 1
+        seen.add(text)
         yield scenario
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -13,7 +14,7 @@ from tests.mutation.outside import BATCH
 from tests.mutation.outside import reference as from_outside
 from tests.mutation.places import PLACES, Place
 from tests.mutation.planted import planted
-from tests.mutation.trial import Mutant, Outcome, Reference, library, sample, tried, unsound, warm
+from tests.mutation.trial import Mutant, Outcome, Reference, library, sample, together, tried, unsound, warm
 
 #: The mutants that are made, the seed by which they are drawn, and the random scenarios from outside.
 SIZE, SEED, OUTSIDE = 520, 22, 10_000
@@ -98,15 +99,37 @@ def _same(survivors: list[Mutant], outside: int, known: Log, tell: Tell) -> set[
             continue
         began = time.monotonic()
         random_episodes = from_outside(number - batch * BATCH, batch)
-        for mutant in left:
-            outcome = tried(mutant, random_episodes, tests=False)
-            if outcome.found == "survived":
-                known.keep_played(mutant, number)
+        for company in companies(left, batch):
+            # Who changes nothing changes nothing in company either; what is seen is looked for in each.
+            if together(company, random_episodes):
+                seen = {}
             else:
-                same.discard(mutant.key)
-                tell(f"argued to be equivalent, and is not: {mutant.told}  [{outcome.by}]")
+                outcomes = {mutant: tried(mutant, random_episodes, tests=False) for mutant in company}
+                seen = {mutant: each for mutant, each in outcomes.items() if each.found != "survived"}
+            for mutant in company:
+                if mutant in seen:
+                    same.discard(mutant.key)
+                    tell(f"argued to be equivalent, and is not: {mutant.told}  [{seen[mutant].by}]")
+                else:
+                    known.keep_played(mutant, number)
         tell(f"{number:,} random scenarios played by {len(left)} ({time.monotonic() - began:.0f} s)")
     return same
+
+
+def companies(mutants: Iterable[Mutant], batch: int) -> list[list[Mutant]]:
+    """Mutants that are made at once: no two of one function, and in each batch others beside each other.
+
+    So none that another hides stays hidden.
+    """
+    found: list[dict[tuple[str, str], Mutant]] = [{}, {}]
+    for mutant in mutants:
+        scope = (mutant.module, mutant.key[0])
+        turn = hashlib.blake2b(f"{batch} {mutant.told}".encode()).digest()[0] % 2
+        company = next((each for each in (*found[turn:], *found[:turn]) if scope not in each), None)
+        if company is None:
+            found.append(company := {})
+        company[scope] = mutant
+    return [list(company.values()) for company in found if company]
 
 
 def _table(found: list[tuple[Mutant, Outcome]], same: set[tuple[str, str, str]], tell: Tell) -> bool:

@@ -19,7 +19,7 @@ from tests.mutation.outside import scenarios
 from tests.mutation.places import PLACES
 from tests.mutation.planted import planted
 from tests.mutation.rules import changes
-from tests.mutation.run import run
+from tests.mutation.run import companies, run
 from tests.mutation.swap import Unchanged, put_in
 from tests.mutation.trial import (
     ROOT,
@@ -30,6 +30,7 @@ from tests.mutation.trial import (
     in_child,
     names,
     sample,
+    together,
     tried,
 )
 
@@ -180,11 +181,40 @@ def test_the_five_that_once_passed_are_still_to_be_made() -> None:
 
 
 def test_scenarios_from_outside_are_random_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.mutation.outside.BATCH", 6)
-    drawn = [each.moves for each in scenarios(5)]
+    monkeypatch.setattr("tests.mutation.outside.DRAWN", 6)
+    drawn = [each.moves for each in scenarios(9)]
+    assert len(drawn) == 9
+    drawn = drawn[:5]
     assert len(drawn) == 5
     assert drawn == [each.moves for each in scenarios(5)]
     assert drawn != [each.moves for each in scenarios(5, batch=2)]
+
+
+def test_those_from_outside_differ_and_all_of_them_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutation.outside.DRAWN", 40)
+    drawn = [repr(each) for each in scenarios(60, batch=1)]
+    assert len(drawn) == len(set(drawn)) == 60
+
+
+def test_several_at_once_are_noticed_as_one_is(reference: Reference, every: list[Mutant]) -> None:
+    broken = next(each for each in every if each.key[1:] == ("self.turns += 1", "pass"))
+    argued = [each for each in every if each.key in EQUIVALENT and each.place.plays]
+    for company in companies(argued, 0):
+        assert together(company, reference)
+        assert not together([*company, broken], reference)
+
+
+def test_mutants_in_company_are_all_there_and_no_two_of_one_function(every: list[Mutant]) -> None:
+    some = every[:40]
+    made = [companies(some, batch) for batch in (0, 1)]
+    for found in made:
+        assert sorted(each.told for company in found for each in company) == sorted(
+            each.told for each in some
+        )
+        for company in found:
+            scopes = [(each.module, each.key[0]) for each in company]
+            assert len(set(scopes)) == len(scopes)
+    assert made[0] != made[1]
 
 
 FUNCTION = """

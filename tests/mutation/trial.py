@@ -19,7 +19,6 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 import pytest
@@ -275,12 +274,31 @@ def tried(mutant: Mutant, reference: Reference | None, tests: bool = True) -> Ou
     return Outcome(last[0], last[1], seconds)  # type: ignore[arg-type]
 
 
-def _try(mutant: Mutant, reference: Reference | None, tests: bool, say: Callable[[str], None]) -> None:
-    module: ModuleType = importlib.import_module(mutant.module)
-    try:
+def together(mutants: Iterable[Mutant], reference: Reference) -> bool:
+    """Whether the scenarios see nothing of several mutants that are made at once, no two of one function."""
+    every = list(mutants)
+
+    def look(say: Callable[[str], None]) -> None:
+        _make(every)
+        say(reference.difference() or "the same")
+
+    return in_child(look) == ["the same"]
+
+
+def _make(mutants: Iterable[Mutant]) -> None:
+    """Break the modules. Raises :class:`~tests.mutation.swap.Unchanged` where that reaches nothing."""
+    trees: dict[str, ast.Module] = {}
+    for mutant in mutants:
         if mutant.change is not None:
             mutant.change.make()
-        put_in(module, mutant.tree)
+        trees[mutant.module] = mutant.tree
+    for module, tree in trees.items():
+        put_in(importlib.import_module(module), tree)
+
+
+def _try(mutant: Mutant, reference: Reference | None, tests: bool, say: Callable[[str], None]) -> None:
+    try:
+        _make([mutant])
     except Unchanged as error:
         return say(f"no mutant\t{error}")
     if reference is not None:
