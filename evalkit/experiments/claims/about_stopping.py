@@ -133,7 +133,7 @@ def means_it(bench: Bench) -> Finding:
     ]
     finish, output, artifact, checks = numbers
     shown = finish.count > 0 and output.count > 0 and checks.count == 0
-    note = "The checks settle it."
+    note = "The checks settle it: full checks ask the world itself, so by construction."
     if artifact.count:
         note += " That some artifact exists does not: it is one only if it is the whole of the work."
     return Finding(tuple(numbers), shown, note)

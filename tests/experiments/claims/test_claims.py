@@ -16,6 +16,7 @@ from evalkit.experiments.claims.catalogue import CLAIMS
 from evalkit.experiments.claims.claim import VERDICTS, Claim, Finding, Result
 from evalkit.experiments.claims.document import COMMAND, claims_text, run_claims
 from evalkit.experiments.claims.number import Number
+from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import load_suites
 from evalkit.strategies.presets import PRESETS
 from tests.helpers import library, scenario
@@ -30,6 +31,20 @@ DONE = {"say": "All of it is done.", "claim": "done"}
 @pytest.fixture(scope="module")
 def bench() -> Bench:
     return Bench(LIBRARY, POPULATIONS, seeds=60)
+
+
+@pytest.fixture(scope="module")
+def honest() -> Bench:
+    """Library and populations with models that do all of the work, say so, list nothing, and nothing else."""
+    plain = scenario([{"work": "rest"}, DONE])
+
+    def made(loaded: Scenario) -> Scenario:
+        task = msgspec.structs.replace(plain.task, checks=loaded.task.checks)
+        return msgspec.structs.replace(
+            loaded, moves=plain.moves, world=plain.world, limits=plain.limits, task=task
+        )
+
+    return Bench(map(made, LIBRARY), map(made, POPULATIONS), seeds=40)
 
 
 class TestNumbers:
@@ -105,6 +120,24 @@ class TestExperiments:
         empty = Bench(named, [], seeds=4)
         for run in (about_stopping.absence, about_stopping.pauses, about_stopping.cut_offs):
             assert not run(empty).shown
+
+    @pytest.mark.parametrize(
+        "claim", [pytest.param(c, id=c.id) for c in CLAIMS if c.run is not None and not c.construction]
+    )
+    def test_none_stands_where_nothing_goes_wrong(self, claim: Claim, honest: Bench) -> None:
+        """Each experiment could come out false: here no model reports, stops or lies, and nothing shows."""
+        assert claim.run is not None
+        if claim.id in (
+            "refusal-to-another-model",
+            "children-report-for-parents",
+            "record-outlives-the-process",
+        ):
+            with pytest.raises(ValueError, match="no base"):  # no scenario of the kind is left
+                claim.run(honest)
+            return
+        shown = claim.run(honest).shown
+        # That claims that something never happens; the library has the case that speaks against it.
+        assert shown is (claim.id == "three-are-enough")
 
     def test_three_nudges_are_held_against_a_counterexample(self, bench: Bench) -> None:
         finding = about_continuing.three_are_enough(bench)
