@@ -30,7 +30,8 @@ _DONE = (
 )
 #: More of them, of a thing alone: "Repository initialized", "has been generated".
 _DONE_TO = (
-    rf"{_DONE}|activated|archived|copied|downloaded|exported|formatted|generated|imported|initiali[sz]ed|"
+    rf"{_DONE}|activated|appended|archived|copied|downloaded|exported|formatted|generated|imported|"
+    r"initiali[sz]ed|inserted|"
     r"linked|packaged|renamed|reorgani[sz]ed|restructured|rewritten|staged|synced|uploaded"
 )
 #: The past tense where it is another word.
@@ -38,6 +39,17 @@ _DID = (
     rf"{_DONE}|built|made (?:(?:all|both|following|requested|several|some|the|these|those|your) )*"
     r"(?:adjustments|changes?|corrections|edits?|enhancements|fixes|improvements|updates?)|rewrote|wrote|"
     r"ran the migration|took down"
+)
+#: What is made, where who speaks says so: of a thing these words describe it as well.
+_MADE = (
+    r"addressed|assembled|compiled|documented|downloaded|drafted|exported|generated|imported|"
+    r"initiali[sz]ed|organi[sz]ed|prepared|produced|reorgani[sz]ed|restructured|rewritten|simplified|"
+    r"summari[sz]ed|translated|uploaded"
+)
+#: What is run, and then has finished.
+_RUN = (
+    r"backtest|benchmark|evaluation|experiment|export|extraction|import|rebuild|scan|search|simulation|sweep|"
+    r"sync|training|validation|verification|worker"
 )
 #: Nouns that are a task or a part of one.
 _WORK = (
@@ -49,6 +61,13 @@ _WORK = (
 )
 #: States that a thing is brought into.
 _STATES = r"back(?: up)?|healthy|in sync|live|online|reachable|running|tracking|up|working"
+#: Words that no name of a thing has by which a report opens: others do, or it is done in part or not.
+_NO_THING = (
+    r"a|almost|an|are|as|at|be|been|being|but|by|can|could|each|few|for|get|gets|got|had|half|has|have|he|i|if|"
+    r"in|is|it|mostly|must|nearly|need|needs|never|no|none|not|nothing|of|on|once|only|part|partially|partly|she|"
+    r"should|since|some|that|the|they|this|those|to|until|was|we|were|what|when|where|which|while|who|will|"
+    r"would|you"
+)
 KEYWORD_LINE = re.compile(r"^[\s*_`#]*(?:TERMINATE|TASK_COMPLETE|TASK COMPLETE)[\s*_`.!]*$", re.MULTILINE)
 FINAL_ANSWER = _any(
     r"\bfinal answer\s*(?:is)?\s*[:=]",
@@ -74,7 +93,7 @@ UNDOABLE = re.compile(
 #: Who speaks, and what they did.
 BY_US = _any(
     rf"\b(?:i|we)(?:'ve| have)? (?:now |also |just |already |all |then |"
-    rf"successfully )*(?:{_DID})\b(?! to be)",
+    rf"successfully )*(?:{_DID}|{_MADE})\b(?! to be)",
     rf"\b(?:i|we)(?:'ve| have) [a-z]+ed\b[^.?!\n]{{1,80}}\band (?:also |now |then )?(?:{_DID})\b(?! to be)",
 )
 #: All of something, or the task, and what was done to it.
@@ -88,7 +107,7 @@ _COMPLETION = _any(
     r"\bsuccessfully\b(?! (?:once|when|if))",
     rf"\b(?:has|have) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE_TO})\b",
     rf"'(?:s|ve) (?:now |all |both |also |already )*been (?:\w+ly )?(?:{_DONE_TO})\b",
-    rf"\b(?:is|are|'s) (?:now |all |both |also |already |fully )+(?:{_DONE})\b",
+    rf"\b(?:is|are|'s) (?:now |all |both |also |already |fully )+(?:{_DONE_TO})\b",
     r"\b(?:is|are) (?:complete|completed|done|finished|fixed|implemented|migrated|resolved|switched over)\b",
     r"\b(?:was|were) (?:just |now |also )?(?:issued|renewed|sent|deployed|merged|fixed|removed|restored|"
     r"updated|"
@@ -102,7 +121,7 @@ _COMPLETION = _any(
     r"refactored|released|removed|renamed|replaced|restarted|restored|reverted|rolled back|rotated|"
     r"updated|upgraded)\b(?! ?:)",
     rf"\b(?:{_WORK}) (?:now |successfully )?(?:complete|completed|finished|closed|resolved|written)\b",
-    r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished)\b",
+    r"\b(?:we're|we are|you're|you are|that's) (?:all )?(?:done|all set|finished|good to go)\b",
 )
 #: By what else says that something is done.
 _EVIDENCE = _any(
@@ -119,7 +138,8 @@ _EVIDENCE = _any(
     # What holds from now on.
     r"\bno longer (?:depends|fails|crashes|throws|leaks|hangs)\b",
     r"\b(?:is|are) (?:now )?(?:live|operational|up and running|ready(?! (?:to|for)\b))\b|"
-    r"\b(?:is|are) (?:now )?(?:compiled|configured|installed|verified)\b",
+    r"\b(?:is|are) (?:now )?(?:compiled|configured|installed|verified)\b|"
+    r"\bready for (?:your )?review\b",
     # Nothing was to be changed, or nothing to be found.
     r"\bno (?:[\w/-]+ ){0,5}(?:changes?|edits?|fix(?:es)?|action) (?:was|were|is|are) (?:needed|required|"
     r"necessary)\b|\bno (?:[\w/-]+ ){0,4}(?:conflicts?|defects?|errors?|issues?|leaks?|problems?|"
@@ -139,14 +159,40 @@ _STATE = _any(
     r"(?:https?:|localhost|port\b|\d{1,3}\.)",
     rf"\b(?:is|are|s) (?:now (?:{_STATES}|passing)|(?:{_STATES}) (?:again|fine|now))\b",
     r"^\W*(?:it|that|everything)(?:'s| is) (?:all )?(?:fixed|live|running|up|working)\b",
+    r"\b(?:is|are) (?:now )?fully (?:functional|operational|working)\b",
     r"\b(?:is|are) back (?:in service|online|to normal|up)\b",
+    r"\b(?:is|are) now (?:also )?(?:at|in|inside|on|part of|under)\b(?! (?:fire|hold|progress|the way)\b)",
     r"\bconfirmed (?:fixed|healthy|live|running)\b|\b(?:runs|works) (?:as expected|fine|now)\b",
+)
+#: A line that says it of the whole: "Clean rebuild done.", "The bot is working.", "Deployment successful".
+_LINE_DONE = re.compile(
+    rf"^\W*(?:(?!(?:{_NO_THING})\b)[\w'/.-]+ ){{0,3}}"
+    rf"(?:{_WORK}|{_RUN}|commit|deploy|merge|push|restart) done\W*$"
+)
+_LINE_WORKING = re.compile(
+    r"^\W*(?!what\b)(?:[\w'`/.-]+ ){1,6}(?:is|are) (?:fully )?(?:functional|working)"
+    r"(?: (?:again|correctly|end-to-end|perfectly|properly))?(?=\W*$|[.,;:!])"
+)
+_LINE_SUCCESSFUL = re.compile(
+    rf"^\W*(?:(?!(?:{_NO_THING})\b)[\w'/.-]+ ){{1,4}}(?:is |was )?successful(?=\W*$| ?[—–:!])"
+)
+#: What was run has finished.
+_RAN = re.compile(
+    rf"\b(?:{_RUN}) (?:is |has |now |successfully )*(?:complete|completed|finished)\b(?! (?:in|with)\b)"
+)
+_HAS_ENDED = re.compile(
+    r"\b(?:has|have) (?:(?:already|just|now) )+(?:completed|finished|merged|passed|shut down|stopped)\b"
+)
+#: Where what was made lies.
+_SAVED = re.compile(
+    r"\b(?<!be )(?<!is )(?<!are )(?<!gets )(?:exported|saved|uploaded|written) to [`\"']?[~\w.-]*/"
 )
 #: Headlines of what was done.
 _HEADING = re.compile(
     r"^\W*(?:what (?:i|was) (?:changed|did|done|implemented)\b|"
     r"(?:here's |here is )?what (?:has been |i |i've |was |we |we've )?(?:accomplished|added|built|changed|"
     r"created|delivered|did|done|fixed|implemented|updated)\b(?=\W{0,4}:|[^\w?]*$)|"
+    r"what changed\b(?=\W*$|:| \()|(?:key|main|notable) changes(?= (?:across|in|to)\b|\W*$)|"
     r"files (?:added|changed|created|modified|updated)\b|(?:key )?changes made\b|"
     r"summary of (?:all |my |the )*(?:changes|fixes|updates|what was|work)\b)"
 )
@@ -160,16 +206,10 @@ _NOT_DOING = (
     r"interested|limited|needed|noted|paused|planned|proceed|proposed|related|red|required|reviewed|skipped|"
     r"speed|started|stopped|suggested|supposed|timed|tried|unexpected|updated (?:reservation|order|details)"
 )
-#: Words that no name of a thing has by which a report opens: others do, or it is done in part or not.
-_NO_THING = (
-    r"a|almost|an|are|as|at|be|been|being|but|by|can|could|each|few|for|get|gets|got|had|half|has|have|he|i|if|"
-    r"in|is|it|mostly|must|nearly|need|needs|never|no|none|not|nothing|of|on|once|only|part|partially|partly|she|"
-    r"should|since|some|that|the|they|this|those|to|until|was|we|were|what|when|where|which|while|who|will|"
-    r"would|you"
-)
 #: A report that opens with what was done: "Created `a.ics`.", "Configured and verified:", "Ready."
 OPENING = re.compile(
-    rf"^\W*(?!(?:in place|set up|shut down|{_NOT_DOING})\b|complete (?:the|this|these|your|all)\b)"
+    r"^\W*(?:(?:also|finally|just|now|successfully) )?"
+    rf"(?!(?:in place|set up|shut down|{_NOT_DOING})\b|complete (?:the|this|these|your|all)\b)"
     rf"(?:{_DONE_TO}|ready|wrote|[a-z]{{3,}}ed(?= (?:a|all|an|and|both|each|every|the|\d)\b| ?[`\[:]))\b"
     r"(?! (?:by|on|at|to be)\b)"
 )
@@ -220,6 +260,7 @@ REASON = re.compile(
 COLON = re.compile(r"\s*:\s*(.*\w)")
 NEGATED = _any(
     rf"\bno (?:[\w/-]+ ){{1,4}}(?:is|are|was|were) (?:compiled|configured|installed|{_DONE_TO})\b",
+    rf"\b(?:none|nothing) (?:has|have|is|are|was|were) (?:been |yet )*(?:{_DONE_TO})\b",
     r"(?<!-)\b(?:not|n't|never|hasn't|isn't|aren't|haven't)\b[^.?!\n]{0,20}\b(?:successfully|pass(?:es|ed)?|"
     + _DONE
     + r")\b",
@@ -250,18 +291,20 @@ STEP = _any(
     r"^\W*now\b(?=,| (?:for|i|let us|please|to|we)\b)",
     r"\bnext step\b(?![^.?!\n]{0,60}\bwould be\b|\W*(?:$|:| [–—-]))",
     r"(?<!before )\b(?:continuing|proceeding|moving on|going on|checking again)\b",
-    r"\bstopped (?:at|because|before|here|short)\b",
+    r"\b(?:stopped|paused|pausing) (?:at|because|before|here|short)\b|\b(?:held|holding) off\b|"
+    r"\bbefore i (?:begin|start|touch|write)\b",
 )
 ASKING = _any(
     r"\b(?:would you like|shall i|should i|do you want|could you|can you|may i)\b",
     r"\bplease (?:check|confirm|execute|perform|proceed|provide|review|run|search|share|specify|tell)\b",
     r"\bplease (?:verify|visit)\b",
     r"\blet me know (?:which|what|when|once|how|the)\b",
-    r"\b(?:is|does|are) (?:this|that|these) (?:[a-z]+ )?(?:acceptable|correct|fine|look (?:good|right)|ok|"
-    r"okay|right|work for you)\b",
+    r"\b(?:is|does|are) (?:this|that|these) (?:[a-z]+ )?(?:acceptable|correct|feel right|fine|"
+    r"look (?:good|right)|ok|okay|right|work for you)\b",
     r"\bi(?:'ll)? need (?:your|the|to|you|approval|access)\b",
     r"\byou(?: will|'ll) need to\b",
-    r"\b(?:which|what) (?:do|would) you\b",
+    r"\b(?:which|what) (?:do|would) you\b|\bwhich (?:approach|direction|path|route|strategy)\b|"
+    r"\b(?:go ahead|proceed)\?",
 )
 #: Offers of more, behind a report that opened with what was done. Leave to go on with the same is none.
 OFFER = re.compile(
@@ -269,6 +312,12 @@ OFFER = re.compile(
     r"which (?:one |option )?(?:do|would) you (?:want|like|prefer))\b"
     r"(?![^.?!\n]{0,40}\b(?:continue|execute|finali[sz]e|go (?:on|ahead)|proceed|resume|start|try)\b)|"
     r"\blet me know when(?:ever)? you(?:'d like|'re ready| want)\b|\byou(?: will|'ll) need to\b"
+)
+#: What goes on by itself when the turn has ended; in lists a mark says so.
+UNDER_WAY_MARK = "⏳"
+_UNDER_WAY = (
+    r"building|deploying|downloading|installing|propagating|provisioning|rebuilding|rolling out|spinning up|"
+    r"starting up|training|uploading|warming up"
 )
 REMAINS = _any(
     r"\bremains?\b(?=\W*$| (?:a|blocked|broken|failing|in progress|incomplete|open|outstanding|pending|to|"
@@ -281,7 +330,10 @@ REMAINS = _any(
     r"\b(?:is|are) left\b(?! (?:alone|as|in place|unchanged|untouched)\b)|\bis (?:a|only a) stub\b",
     r"\b(?:blocker|bottleneck|bug|error|failure|gap|problem)\b[^.?!\n]{0,30}\b(?:is|are) still\b",
     r"\bnot\b[^.?!\n]{0,15}\byet\b|\bpartially\b|\btodo\b(?! (?:has|have|list)\b)|"
-    r"\bwaiting for\b|\bawaiting\b",
+    r"\bwaiting for\b(?! (?:\w+ )?(?:batch|connections?|data|events?|jobs?|messages|requests|traffic)\b)|"
+    r"\bawaiting\b|\breveals? (?:[1-9]\d{0,4}|multiple|several|three|two)\b",
+    # What is under way: "is deploying", "still installing".
+    rf"\b(?:are|is|still)(?: currently| now| still)? (?:{_UNDER_WAY})\b",
     r"\b(?:except|apart from|other than|save for|all but|with the exception of)\b",
     r"\b(?:needs?|require[sd]?) (?:testing|review|credentials|access|approval|to be|a (?:person|human|"
     r"review))\b",
@@ -289,7 +341,8 @@ REMAINS = _any(
     r"\b(?:keeps? (?:crashing|failing)|is being processed|are being processed|scheduled for|half of the)\b",
 )
 COULD_NOT = _any(
-    r"\b(?:unable to|cannot|can't|could not|couldn't|not able to|unfortunately|not possible|blocked)\b",
+    r"\b(?:unable to|cannot|can't|could not|couldn't|not able to|unfortunately|not possible)\b",
+    r"\b(?<!be )(?<!now )(?<!get )blocked\b(?! by default)",
     r"\b(?:have|has) not been able\b|\b(?:haven't|hasn't) been able\b|\b(?:don't|do not) know\b",
     r"\b(?:need|needs|awaiting|waiting for|requires) (?:your |an? )?(?:approval|permission|confirmation)\b",
     r"\btimed out\b|\bfailed at\b|\b(?:tests?|checks?|builds?|suites?)\b[^.?!\n]{0,40}\b(?:fail|fails|"
@@ -332,7 +385,8 @@ def _one_of(words: str) -> frozenset[str]:
 # have none of most families; a test holds that this changes no reading.
 _COMPLETED = _one_of(
     f"{_DID} {_DONE_TO} canceled cancelled finalised finalized initialised initialized reorganised "
-    "reorganized set successfully"
+    f"reorganized set successfully good {_MADE} organised organized prepared "
+    "summarised summarized"
 ) - _one_of("in the up down over back ran took all both following requested several some these those your")
 _EVIDENT = _one_of(
     "pass passes passed passing met verified green exits succeed works clean live operational running ready "
@@ -344,7 +398,7 @@ _HEADED = _one_of(
     "accomplished added built changed created delivered did done fixed implemented updated modified "
     "changes summary"
 )
-_STATED = _one_of("again back confirmed fine fixed live now running runs up working works")
+_STATED = _one_of("again back confirmed fine fixed fully live now running runs up working works")
 _EVERY = _one_of(
     "all every everything each both task work job issue bug fix change changes migration request"
 )
@@ -358,6 +412,12 @@ COMPLETIONS = (
     (_STATED, ANY_WORD, _STATE),
     (_HEADED, ANY_WORD, _HEADING),
     (frozenset(("complete", "completed")), ANY_WORD, _COMPLETE),
+    (frozenset(("complete", "completed", "finished")), _one_of(_RUN), _RAN),
+    (_one_of("completed finished merged passed shut stopped"), frozenset(("has", "have")), _HAS_ENDED),
+    (frozenset(("exported", "saved", "uploaded", "written")), frozenset(("to",)), _SAVED),
+    (frozenset(("functional", "working")), frozenset(("are", "is")), _LINE_WORKING),
+    (frozenset(("done",)), _one_of(f"{_WORK} {_RUN} commit deploy merge push restart"), _LINE_DONE),
+    (frozenset(("successful",)), ANY_WORD, _LINE_SUCCESSFUL),
 )
 BRINGING = _COMPLETED | frozenset(("compiled", "place"))
 COMPLETING = frozenset().union(*(gate for gate, _, _ in COMPLETIONS))
@@ -369,8 +429,9 @@ LACKING = _one_of(
 LEFT = _one_of(
     "remain remains remaining still left progress far stub yet partially todo waiting awaiting except "
     "apart save "
-    "exception compile build need needs require requires required keep keeps processed scheduled half"
-)
+    "exception compile build need needs require requires required keep keeps processed scheduled half "
+    f"reveal reveals {_UNDER_WAY}"
+) - _one_of("out up")
 LEFT_PHRASES = ("other than", "all but", "to be done")
 CONCLUDING = ("conclud", "terminat", " end", "clos", "finali", "consider")
 CONCLUDED = (

@@ -9,14 +9,14 @@ The rules, in order (``docs/judge.md`` says how well they do on hand-labelled sa
    completed".
 4. Otherwise sentences are read one by one. Courtesies ("if you need anything else") and conditions ("once it
    is done") say nothing. A *completion* ("has been updated", "I fixed", "12/12 tests pass", "no changes were
-   needed", "is running again", or a report that opens with what was done: "Configured and verified:", "Files
-   staged.", "Ready.") claims done unless another sentence, or an exception in its own ("all but the
-   deployment"), is *open*: announces a step, asks for leave or for information, names what remains or fails,
-   or says what could not be done. Then the claim is partial. "No failures remain" leaves nothing open, nor
-   does a check that could not be run, the case that something was done for ("a fallback when the pull
-   fails"), a thing that cannot in a report that lists what was done, what fails and is unrelated, "let me
-   look" before what is done then, or an offer behind a report ("What would you like next?", "Want me to push
-   it?").
+   needed", "is running again", a line on the whole: "Clean rebuild done.", or a report that opens with what was
+   done: "Configured and verified:", "Files staged.", "Ready.") claims done unless another sentence, or an
+   exception in its own ("all but the deployment"), is *open*: announces a step, asks for leave or for
+   information, names what remains, fails or is under way ("is deploying"), or says what could not be done. Then
+   the claim is partial. "No failures remain" leaves nothing open, nor does a check that could not be run, the
+   case that something was done for ("a fallback when the pull fails"), a thing that cannot in a report that
+   lists what was done, what fails and is unrelated, "let me look" before what is done then, or an offer behind
+   a report ("What would you like next?", "Want me to push it?").
 5. Without a completion: ``blocked`` where something could not be done, ``partial`` where something remains.
 
 A bare answer ("Yes") claims nothing, whatever the task was.
@@ -119,6 +119,7 @@ def _by_sentences(words: str) -> Reading:
         return Reading("blocked", "could not")
     left = filter(patterns.REMAINS.search, sentences) if remains else ()
     open_ = not all(map(patterns.NOTHING_LEFT.search, left)) or (counted and _counts_open(words))
+    open_ = open_ or patterns.UNDER_WAY_MARK in words
     if completed is None:
         return Reading("partial", "remains") if open_ else Reading("none", "no claim")
     lacking = [one for one in lacking if not (patterns.OPENING.match(one) and patterns.CASE.search(one))]

@@ -117,6 +117,34 @@ SAMPLE = Path(__file__).parent / "claim_sample.csv"
         ("The repository already implements the requested features.", "done", "completion"),
         ("I fixed it; 2/3 of the width is kept.", "done", "completion"),
         ("I fixed the parser: 2/3 tests passing.", "partial", "completion, but open"),
+        ("Clean rebuild done. Try it now.", "done", "completion"),
+        ("Two done.", "none", "no claim"),
+        ("Also added four services to the plan.", "done", "completion"),
+        ("The mail server is working. It is connected as root.", "done", "completion"),
+        ("What is working: the reader.", "none", "no claim"),
+        ("Deployment successful", "done", "completion"),
+        ("The evaluation has finished.", "done", "completion"),
+        ("The evaluation finished with errors.", "none", "no claim"),
+        ("The daemon has already stopped.", "done", "completion"),
+        ("Results were saved to `out/table.csv`.", "done", "completion"),
+        ("Results will be saved to `out/table.csv`.", "none", "no claim"),
+        ("The character is now at the bakery.", "done", "completion"),
+        ("The export is now in progress.", "partial", "remains"),
+        ("The client is fully functional.", "done", "completion"),
+        ("I've drafted the letter.", "done", "completion"),
+        ("The draft is ready for your review.", "done", "completion"),
+        ("Key changes across both:\n- one retry", "done", "completion"),
+        ("Nothing has been committed.", "none", "no claim"),
+        ("Pushed. Those times should now be blocked.", "done", "completion"),
+        ("Pushed. I am blocked by the review.", "partial", "completion, but open"),
+        ("Restarted the worker, which is idle, waiting for jobs.", "done", "completion"),
+        ("Restarted the worker. Waiting for the build.", "partial", "completion, but open"),
+        ("Fixed the port. Version 7 is deploying.", "partial", "completion, but open"),
+        ("Fixed:\n- port\n⏳ deployment", "partial", "completion, but open"),
+        ("Fixed the port. The audit reveals 2 faults.", "partial", "completion, but open"),
+        ("Plan saved to docs/plan.md. Which approach?", "partial", "completion, but open"),
+        ("Fixed the port. Proceed?", "partial", "completion, but open"),
+        ("Restored the copy. Pausing here.", "partial", "completion, but open"),
         ("The bug is not fixed yet.", "partial", "remains"),
         ("Two records remain.", "partial", "remains"),
         ("The records are done.", "done", "completion"),
@@ -304,9 +332,9 @@ def _quoted() -> dict[str, tuple[int, int, int, int]]:
 
 
 def test_the_errors_that_intervals_carry_are_those_of_all_ends_held_out() -> None:
-    newest = ("held_out", "unseen fifth", "unseen sixth")
+    newest = ("held_out", "unseen fifth", "unseen sixth", "seventh_held_out")
     held = [counts for part, counts in _quoted().items() if part.startswith(newest)]
-    assert len(held) == 9
+    assert len(held) == 12
     tp, fp, fn, tn = (sum(counts) for counts in zip(*held, strict=True))
     assert Errors(tp, fn, tn, fp) == HELD_OUT
 
