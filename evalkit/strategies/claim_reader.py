@@ -7,16 +7,16 @@ The rules, in order (``docs/judge.md`` says how well they do on hand-labelled sa
    channel that prompts agree: ``<answer>`` tags, ``\\boxed{}``, a line "ANSWER: …", a JSON object alone.
 3. ``conclusion``: "we can conclude the task" claims done, whoever is to agree, unless the task "cannot be
    completed".
-4. Otherwise sentences are read one by one. Courtesies ("if you need anything else") and conditions ("once it
-   is done") say nothing. A *completion* ("has been updated", "I fixed", "12/12 tests pass", "no changes were
-   needed", "is running again", a line on the whole: "Clean rebuild done.", or a report that opens with what was
-   done: "Configured and verified:", "Files staged.", "Ready.") claims done unless another sentence, or an
-   exception in its own ("all but the deployment"), is *open*: announces a step, asks for leave or for
-   information, names what remains, fails or is under way ("is deploying"), or says what could not be done. Then
-   the claim is partial. "No failures remain" leaves nothing open, nor does a check that could not be run, the
-   case that something was done for ("a fallback when the pull fails"), a thing that cannot in a report that
-   lists what was done, what fails and is unrelated, "let me look" before what is done then, or an offer behind
-   a report ("What would you like next?", "Want me to push it?").
+4. Otherwise sentences are read one by one. Courtesies ("if you need anything else") and conditions ("once
+   it is done") say nothing. A *completion* ("has been updated", "I fixed", "12/12 tests pass", "no changes
+   were needed", "is running again", a line on the whole: "Clean rebuild done.", or a report that opens with
+   what was done: "Configured and verified:", "Files staged.", "Ready.") claims done unless another
+   sentence, or an exception in its own ("all but the deployment"), is *open*: announces a step, asks for
+   leave or for information, names what remains, fails or is under way ("is deploying"), or says what could
+   not be done. Then the claim is partial. "No failures remain" leaves nothing open, nor does a check that
+   could not be run, the case that something was done for ("a fallback when the pull fails"), a thing that
+   cannot in a report that lists what was done, what fails and is unrelated, "let me look" before what is
+   done then, or an offer behind a report ("What would you like next?", "Want me to push it?").
 5. Without a completion: ``blocked`` where something could not be done, ``partial`` where something remains.
 
 A bare answer ("Yes") claims nothing, whatever the task was.
