@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from evalkit.transcripts.empty_sessions import emptiness
 from evalkit.transcripts.formats import (
     adk,
     autogen,
@@ -30,6 +31,7 @@ from evalkit.transcripts.formats.responses import (
     read_response,
 )
 from evalkit.transcripts.labels import label_of
+from evalkit.transcripts.problems import Problem, one
 from evalkit.transcripts.recording import Conversation, Recording, Unreadable
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import listed, mapped
@@ -104,9 +106,9 @@ def unknown(value: Any) -> str:
     if not isinstance(value, dict):
         return f"is of no known format: a {type(value).__name__}"
     found = ", ".join(list(map(str, value))[:8]) or "nothing"
-    lone = _lone(value)
-    if lone:
-        return lone
+    known = _lone(value) or emptiness(value) or _one_message(value)
+    if known:
+        return known
     return f"is of no known format; its fields: {found[:120]}"
 
 
@@ -132,6 +134,17 @@ def _lone(value: dict[str, Any]) -> str:
     if value and all(isinstance(inner, dict) and "resolved" in inner for inner in value.values()):
         return ONLY_LABELS
     return ""
+
+
+def _one_message(value: dict[str, Any]) -> str:
+    """Why one message of a run that is told in messages is none; empty where it is no message."""
+    read = list_reader([value])
+    if read is None:
+        return ""
+    found = one(read, [value], Source(""))
+    if isinstance(found, Problem):
+        return found.why
+    return f"is one message of a run ({found.format}); give them together, in order, a message a line"
 
 
 def message_list(messages: list[Any], source: Source) -> Recording:
@@ -244,7 +257,6 @@ _RECORDS: tuple[tuple[Callable[[dict[str, Any]], bool], Reader], ...] = (
     (frameworks.is_hermes, frameworks.hermes),
     (frameworks.is_smolagents, frameworks.smolagents),
     (_is_pydantic_chat, _pydantic_chat),
-    (frameworks.is_strands_message, frameworks.strands),
     (request_logs.is_request_log, request_logs.request_log),
     (gemini.is_contents, gemini.contents),
     (_is_langchain_chat, _langchain_chat),

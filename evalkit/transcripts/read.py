@@ -37,6 +37,7 @@ from evalkit.transcripts.documents import (
     lines,
     whole,
 )
+from evalkit.transcripts.empty_sessions import emptiness, empty_of
 from evalkit.transcripts.formats import aider, http_cassettes, inspect_logs, otel
 from evalkit.transcripts.formats.messages import is_message
 from evalkit.transcripts.formats.read_spans import read_span_values
@@ -132,9 +133,10 @@ def _forget() -> None:
 def _read(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
     head = head_of(file)
     if head[:2] == b"PK":
-        yield from _inspect(file, path, name)
+        yield from _or(_inspect(file, path, name), _empty(name, "inspect", "samples"))
     elif head[:1] == b"[":
-        yield from _sequence(((f"entry {n}", v) for n, v in enumerate(_entries(file, path), 1)), name)
+        entries = ((f"entry {n}", v) for n, v in enumerate(_entries(file, path), 1))
+        yield from _or(_sequence(entries, name), Problem(name, "", "is an empty list: holds no recording"))
     elif head[:1] == b"{" or path.suffix.lower() in _LINED:
         if head[:1] != b"{" or is_lines(file):
             yield from _sequence(_json_lines(file), name)
@@ -146,7 +148,8 @@ def _read(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
         yield from _yaml(file, path, name)
     elif aider.START.encode() in head[:4096]:
         text = file.read(WHOLE).decode("utf-8", "replace")
-        yield from aider.chats(text, Source(name))
+        none = Problem(name, "", empty_of("aider", "holds no model turn"))
+        yield from _or(aider.chats(text, Source(name)), none)
     else:
         for magic, why in _MAGIC:
             if head.startswith(magic):
@@ -173,7 +176,7 @@ def _yaml(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
     elif is_record(value):
         yield one(record, value, Source(name))
     else:
-        raise Unreadable(f"is YAML, but no cassette; {unknown(value)}")
+        raise Unreadable(emptiness(value) or f"is YAML, but no cassette; {unknown(value)}")
 
 
 def _json_lines(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
@@ -199,21 +202,18 @@ def _document(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
             broken = error
     names = list(value) if isinstance(value, dict) else keys(file, _LISTS)
     if "simulations" in names:
-        yield from _records(
-            ((f"simulation {n}", v) for n, v in enumerate(elements(_again(file), "simulations"), 1)),
-            name,
-        )
+        simulations = ((f"simulation {n}", v) for n, v in enumerate(elements(_again(file), "simulations"), 1))
+        yield from _or(_records(simulations, name), _empty(name, "tau2", "simulations"))
     elif "samples" in names and "eval" in names:
-        yield from _inspect(file, path, name)
+        yield from _or(_inspect(file, path, name), _empty(name, "inspect", "samples"))
     elif "resourceSpans" in names or "resource_spans" in names:
         key = "resourceSpans" if "resourceSpans" in names else "resource_spans"
         parts = ((f"entry {n}", v) for n, v in enumerate(elements(_again(file), key), 1))
         values = _unbroken(parts, name)
         yield from read_span_values(values, name, _is_object, otel.spans_of, "otel-genai")
     elif names == ["data"] or ("data" in names and value is None):
-        yield from _sequence(
-            ((f"entry {n}", v) for n, v in enumerate(elements(_again(file), "data"), 1)), name
-        )
+        entries = ((f"entry {n}", v) for n, v in enumerate(elements(_again(file), "data"), 1))
+        yield from _or(_sequence(entries, name), _empty(name, "openai-agents", "data"))
     elif broken is not None:
         raise broken
     else:
@@ -226,6 +226,17 @@ def _document(file: IO[bytes], path: Path, name: str) -> Iterator[Found]:
             yield from _sequence(((f"entry {n}", v) for n, v in enumerate(value[inner], 1)), name)
         else:
             yield from _sequence(iter([("", value)]), name)
+
+
+def _or(found: Iterator[Found], none: Problem) -> Iterator[Found]:
+    """What is found, or a problem where nothing is."""
+    first = next(found, none)
+    yield first
+    yield from found
+
+
+def _empty(name: str, format: str, field: str) -> Problem:
+    return Problem(name, "", empty_of(format, f"its `{field}` holds nothing"))
 
 
 def _wrapped(value: Any) -> str:

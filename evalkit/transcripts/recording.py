@@ -9,6 +9,7 @@ import msgspec
 
 from evalkit.core.requests import Result
 from evalkit.core.turns import Call, Text, Thinking, Turn, count_tokens
+from evalkit.transcripts.empty_sessions import empty_of
 
 #: How the harness of a recording ended; ``unknown`` where the recording does not say.
 Ended: TypeAlias = Literal["done", "partial", "escalated", "limit", "error", "unknown"]
@@ -192,7 +193,7 @@ class Conversation:
         native: tuple[Ended, str] = ended or natural_end(self.last)
         self._close()
         if not self.steps and native[0] != "error":
-            raise Unreadable("holds no model turn" + self._not_read())
+            raise Unreadable(empty_of(format, "holds no model turn") + self._not_read())
         if self.steps and not any(map(_says, self.steps)):
             turns = f"{len(self.steps)} model turns" if len(self.steps) > 1 else "one model turn"
             raise Unreadable(

@@ -19,7 +19,7 @@ from evalkit.transcripts.formats.messages import (
 from evalkit.transcripts.formats.parts import answer_text, arguments_of, tagged_blocks
 from evalkit.transcripts.formats.responses import read_item_list
 from evalkit.transcripts.labels import label_of
-from evalkit.transcripts.recording import NO_LABEL, Conversation, Ended, Recording, Unreadable
+from evalkit.transcripts.recording import NO_LABEL, Conversation, Ended, Recording
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import listed, mapped, text_in
 from evalkit.wire.answers import number as number_of
@@ -267,11 +267,6 @@ def is_strands_message(record: Any) -> bool:
     """A stored message of Strands: the message, its number and when it was written."""
     given = mapped(record)
     return isinstance(given.get("message"), dict) and "message_id" in given and "role" in given["message"]
-
-
-def strands(record: dict[str, Any], source: Source) -> Recording:
-    """Refused: one file of a message is no run."""
-    raise Unreadable("is one message of a Strands session; give them together, in order, a message a line")
 
 
 def strands_messages(messages: Iterable[Any], source: Source) -> Recording:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from evalkit.transcripts.empty_sessions import empty_of
 from evalkit.transcripts.formats.spans import Span, Trace, Traces
 from evalkit.transcripts.problems import Found, Problem, guard, one
 from evalkit.transcripts.recording import Recording
@@ -25,13 +26,16 @@ def read_span_values(
     ``rest`` gives spans that were waiting for a part of theirs, when all values were taken.
     """
     traces = Traces()
+    understood = True
     for place, value in values:
         if isinstance(value, Problem) or not fits(value):
+            understood = False
             yield value if isinstance(value, Problem) else Problem(name, place, "is no span")
             continue
         whole: list[Trace] = []
         problem = guard(partial(_take, traces, spans_of, whole), value, Source(name, place))
         if problem is not None:
+            understood = False
             yield problem
         for trace in whole:
             yield one(partial(_recording, format), trace, Source(name, trace.name))
@@ -41,6 +45,8 @@ def read_span_values(
                 yield one(partial(_recording, format), trace, Source(name, trace.name))
     for trace in traces.rest():
         yield one(partial(_recording, format), trace, Source(name, trace.name))
+    if understood and not traces.count:
+        yield Problem(name, "", empty_of(format, "holds no span"))
     if traces.late:
         yield Problem(name, "", f"{traces.late} spans came long after their trace's others and were left out")
 
@@ -53,4 +59,4 @@ def _take(
 
 
 def _recording(format: str, trace: Trace, source: Source) -> Recording:
-    return trace.conversation().recording(source.id(trace.name), source.file, format, trace.ended)
+    return trace.conversation(format).recording(source.id(trace.name), source.file, format, trace.ended)

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from evalkit.transcripts.empty_sessions import empty_of
 from evalkit.transcripts.formats.messages import is_message, read_message
 from evalkit.transcripts.recording import Conversation, Ended, Unreadable
 from evalkit.wire.answers import mapped, text_in
@@ -103,8 +104,8 @@ class Trace:
                     break
         return found
 
-    def conversation(self) -> Conversation:
-        """The run that the spans tell. Unreadable where no model call has content."""
+    def conversation(self, format: str) -> Conversation:
+        """The run that the spans of a format tell. Unreadable where no model call has content."""
         conversation = Conversation()
         wrappers = self._wrappers()
         spans = sorted(
@@ -123,7 +124,7 @@ class Trace:
             raise Unreadable(
                 f"its {self.empty} model calls hold no content; record messages with the spans"
                 if self.empty
-                else "holds no model call"
+                else empty_of(format, "holds no model call")
             )
         return conversation
 
@@ -168,27 +169,30 @@ def _tool_call(conversation: Conversation, call: ToolCall) -> None:
 
 
 class Traces:
-    """The traces of a stream of spans; each is given out when it has been quiet for long, or at the end."""
+    """The traces of a stream of spans; each is given out when it has been quiet for long, or at the end.
+
+    ``count`` spans were taken.
+    """
 
     def __init__(self) -> None:
         self.open: OrderedDict[str, tuple[int, Trace]] = OrderedDict()
         self.given: set[str] = set()
         self.late = 0
-        self._count = 0
+        self.count = 0
 
     def add(self, span: Span) -> Iterator[Trace]:
         """Take a span; gives out the traces that are whole now."""
-        self._count += 1
+        self.count += 1
         if span.trace in self.given:
             self.late += 1
             return
         _, trace = self.open.pop(span.trace, (0, None))
         trace = trace or Trace(span.trace)
         trace.add(span)
-        self.open[span.trace] = (self._count, trace)
+        self.open[span.trace] = (self.count, trace)
         while self.open:
             name, (touched, oldest) = next(iter(self.open.items()))
-            if self._count - touched < QUIET:
+            if self.count - touched < QUIET:
                 return
             del self.open[name]
             self.given.add(name)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalkit.core.turns import Call
+from evalkit.transcripts.empty_sessions import empty_of
 from evalkit.transcripts.formats.messages import read_message, read_messages
 from evalkit.transcripts.formats.parts import arguments_of
 from evalkit.transcripts.labels import label_of
@@ -70,7 +71,7 @@ def _judged_by(record: dict[str, Any]) -> Literal["state", "words"]:
 
 def _tau_bench_end(last: Step | None) -> tuple[Ended, str]:
     if last is None:
-        raise Unreadable("holds no model turn")
+        raise Unreadable(empty_of("tau-bench", "holds no model turn"))
     if last.said is not None and USER_STOP in last.said:
         return "done", "user stop"
     if any(call.tool == TRANSFER for call in last.turn.calls):
