@@ -174,7 +174,10 @@ def judge(
     )
     read = Labels.read(Path(labels)) if labels is not None else None
     places = [Path(place) for place in _several(transcripts)]
-    return judge_paths(places, Judgement(folder, chosen, claim_of), read)
+    summary = judge_paths(places, Judgement(folder, chosen, claim_of), read)
+    if read is not None:
+        read.check()
+    return summary
 
 
 def _several(values: str | Path | Iterable[str | Path]) -> tuple[str, ...]:

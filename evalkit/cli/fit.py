@@ -124,6 +124,10 @@ def _read(
         click.echo(f"evalkit: {line}", err=True)
     if not seen:
         raise UsageProblem("no recording could be read")
+    try:
+        labels.check()
+    except LabelError as error:
+        raise UsageProblem(str(error)) from None
     return seen
 
 

@@ -11,6 +11,7 @@ import click
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.run_folders import REPORTS
 from evalkit.containment.workers import WorkerDied
+from evalkit.core.names import counted
 from evalkit.runs.engine import MOST_WORKERS
 from evalkit.runs.run import new_folder
 from evalkit.strategies.registry import find_strategy, strategy_names
@@ -90,6 +91,10 @@ def command(
         click.echo(f"evalkit: {line}", err=True)
     if not summary["run"]["recordings"]:
         raise UsageProblem("no recording could be read")
+    try:
+        labels.check()
+    except LabelError as error:
+        raise UsageProblem(str(error)) from None
     if as_json:
         click.echo((folder / "summary.json").read_text(encoding="utf-8"), nl=False)
     else:
@@ -117,7 +122,8 @@ def _print(summary: dict[str, Any]) -> None:
     run = summary["run"]
     labels = ", ".join(f"{count} {name}" for name, count in run["labels"].items())
     read = (
-        f"{run['recordings']} recordings from {run['files']} files, {run['problems']} problems; "
+        f"{counted(run['recordings'], 'recording')} from {counted(run['files'], 'file')}, "
+        f"{counted(run['problems'], 'problem')}; "
         f"labels: {labels}; strategies part on {summary['parted']['count']}."
     )
     print_prose(console, (read,))

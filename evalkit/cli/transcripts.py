@@ -136,6 +136,10 @@ def to_suite(
             suite.add(labels.apply(found))
     for note in labels.notes():
         click.echo(f"evalkit: {note}", err=True)
+    try:
+        labels.check()
+    except LabelError as error:
+        raise UsageProblem(str(error)) from None
     if not suite.incidents:
         raise UsageProblem(f"none of {suite.runs} runs was called done and is labelled incomplete")
     folder.mkdir(parents=True, exist_ok=True)

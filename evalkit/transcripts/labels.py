@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from evalkit.core.names import counted
 from evalkit.transcripts.recording import NO_LABEL, Label, Recording
 
 #: Fields by which recordings say how they went, in the order they are looked for.
@@ -32,6 +33,10 @@ _WORDS = {
     **dict.fromkeys(("1", "true", "yes", "complete", "pass", "passed", "resolved", "success"), True),
     **dict.fromkeys(("0", "false", "no", "incomplete", "fail", "failed", "unresolved", "failure"), False),
 }
+
+
+#: Labels without a recording that are named one by one: a table may be of more runs than are looked at.
+_NAMED = 5
 
 
 class LabelError(ValueError):
@@ -83,6 +88,8 @@ class Labels:
         self.scores = 0
         self.used: dict[str, str] = {}
         self.ambiguous: set[str] = set()
+        self.source = "labels"
+        self._first = ""
 
     @classmethod
     def read(cls, path: Path, complete_from: float | None = None) -> Labels:
@@ -96,7 +103,9 @@ class Labels:
                         raise LabelError(
                             f"{path}:1: no column {name!r}; columns: recording, complete, complete_at, by"
                         )
-                return cls(dict(_row(path, reader.line_num, row) for row in reader), complete_from)
+                labels = cls(dict(_row(path, reader.line_num, row) for row in reader), complete_from)
+                labels.source = path.as_posix()
+                return labels
         except OSError as error:
             raise LabelError(f"{path}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
@@ -108,6 +117,7 @@ class Labels:
         """The recording with its label from the table, where the table has one."""
         if not self.rows and recording.label.score is None:
             return recording
+        self._first = self._first or recording.id
         names = (*_ends(recording.id), recording.id.partition("#")[2], *_ends(recording.file))
         for name in names if self.rows else ():
             if name and name in self.rows:
@@ -125,7 +135,10 @@ class Labels:
 
     def notes(self) -> list[str]:
         """What was wrong with the table, now that all recordings are read."""
-        notes = [f"label {name!r} matches no recording" for name in self.rows if name not in self.used]
+        unused = [name for name in self.rows if name not in self.used]
+        notes = [f"label {name!r} matches no recording" for name in unused[:_NAMED]]
+        if len(unused) > _NAMED:
+            notes.append(f"and {len(unused) - _NAMED} more labels match no recording")
         if self.scores:
             notes.append(
                 f"{self.scores} runs have a score above 1, which is no label: say from where on a run is "
@@ -136,6 +149,14 @@ class Labels:
             for name in sorted(self.ambiguous)
         ]
         return notes
+
+    def check(self) -> None:
+        """Whether any label was of use, now that all recordings are read. LabelError where none was."""
+        if self.rows and self._first and not self.used:
+            raise LabelError(
+                f"{self.source}: no label matches a recording ({counted(len(self.rows), 'label')}); "
+                f"`evalkit transcripts list` shows what these are called: {self._first}"
+            )
 
 
 def _ends(path: str) -> Iterator[str]:

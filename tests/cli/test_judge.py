@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from evalkit import api
 from evalkit.cli import main
+from evalkit.transcripts.labels import LabelError
 from tests.transcripts import files
 
 
@@ -27,7 +29,7 @@ def test_judge_writes_a_report_and_prints_a_table(results: Path, tmp_path: Path)
         "judge", results, tmp_path / "notes.txt", "-s", "silence", "-s", "gate", "--out", tmp_path / "out"
     )
     assert done.exit_code == 0
-    assert "2 recordings from 2 files, 1 problems" in done.stdout
+    assert "2 recordings from 2 files, 1 problem;" in done.stdout
     assert "No word of gate: the task's checks need the run's world" in done.stdout
     assert "notes.txt: is no transcript" in done.stderr
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
@@ -142,6 +144,27 @@ def test_a_suite_has_a_baseline_that_its_gate_takes(results: Path, tmp_path: Pat
     gate = run("gate", tmp_path / "run", "--baseline", suite / "baseline.json")
     assert gate.exit_code == 0, gate.output
     assert "is not empty" in run("transcripts", "to-suite", suite, results).stderr
+
+
+def test_labels_that_match_no_recording_are_of_no_use(results: Path, tmp_path: Path) -> None:
+    table = tmp_path / "labels.csv"
+    table.write_text("recording,complete\nnobody,no\nnowhere,1\n", encoding="utf-8")
+    why = f"evalkit: {table}: no label matches a recording (2 labels); `evalkit transcripts list` shows what"
+    commands = (
+        ("judge", results, "-s", "silence", "--out", tmp_path / "judged"),
+        ("transcripts", "to-suite", tmp_path / "suite", results),
+        ("fit", results, "--out", tmp_path / "fitted"),
+    )
+    for command in commands:
+        made = run(*command, "--labels", table)
+        assert made.exit_code == 2, made.output
+        assert why in made.stderr
+    with pytest.raises(LabelError, match="no label matches a recording"):
+        api.judge(results, "silence", labels=table, out=tmp_path / "api")
+    broken = tmp_path / "broken.json"
+    broken.write_text("{", encoding="utf-8")
+    made = run("judge", broken, "--labels", table, "--out", tmp_path / "none")
+    assert "no recording could be read" in made.stderr
 
 
 def test_a_suite_names_labels_that_match_nothing_and_takes_scores(results: Path, tmp_path: Path) -> None:

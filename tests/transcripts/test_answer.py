@@ -63,7 +63,7 @@ def test_the_answer_is_said_in_sentences(tmp_path: Path) -> None:
         "of the 5 that were done and right it would have gone on in 1."
     )
     assert (
-        "1 runs have no label. 8 of all 11 last turns claim done (“both records have been updated” 8)"
+        "1 run has no label. 8 of all 11 last turns claim done (“both records have been updated” 8)"
         in said[3]
     )
     assert said[4] == "No word of gate: the task's checks need the run's world."

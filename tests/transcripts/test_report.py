@@ -76,7 +76,7 @@ def test_the_report_says_what_was_read_and_what_cannot_be_said(folder: Path, tmp
     judged(folder, tmp_path / "out")
     text = (tmp_path / "out" / "report.md").read_text()
     assert (
-        "6 recordings from 5 files (1 claude-code, 1 multi-agent, 1 swe-agent, 3 tau-bench); 1 problems"
+        "6 recordings from 5 files (1 claude-code, 1 multi-agent, 1 swe-agent, 3 tau-bench); 1 problem."
         in text
     )
     assert "False done: 2 of 4; unclosed: 0 of 2" in text

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from evalkit.core.names import counted
 from evalkit.transcripts.judging.corrected_rates import corrected
 from evalkit.transcripts.judging.judge import BEYOND, UNKNOWN
 from evalkit.transcripts.judging.outcome import Outcome
@@ -315,7 +316,10 @@ def _greedy_sentence(answer: dict[str, Any]) -> str:
 def _unlabelled(answer: dict[str, Any], claims: dict[str, Any] | None) -> str:
     rest = answer["recordings"] - answer["labelled"]
     done = answer["claims"]["done"]
-    text = f"{rest} runs have no label. {done} of all {answer['recordings']} last turns claim done"
+    text = (
+        f"{counted(rest, 'run')} {'has' if rest == 1 else 'have'} no label. "
+        f"{done} of all {answer['recordings']} last turns claim done"
+    )
     share = corrected(done, answer["recordings"])
     if share is not None and answer["recordings"] >= ENOUGH:
         text += f" ({100 * share.low:.0f} to {100 * share.high:.0f} % with the reader's measured errors)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.core.escaping import for_markdown
+from evalkit.core.names import counted
 from evalkit.transcripts.judging.answer import HEADS, caption, sentences, table
 from evalkit.transcripts.judging.outcome import RECORDED
 
@@ -80,8 +81,8 @@ def _read(run: dict[str, Any]) -> str:
     formats = ", ".join(f"{count} {name}" for name, count in run["formats"].items()) or "none"
     labels = run["labels"]
     return (
-        f"{run['recordings']} recordings from {run['files']} files ({formats}); "
-        f"{run['problems']} problems. Labels: {labels['complete']} complete, "
+        f"{counted(run['recordings'], 'recording')} from {counted(run['files'], 'file')} ({formats}); "
+        f"{counted(run['problems'], 'problem')}. Labels: {labels['complete']} complete, "
         f"{labels['incomplete']} incomplete, {labels['unknown']} without."
     )
 
