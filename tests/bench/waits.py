@@ -18,7 +18,7 @@ from evalkit.scenarios.suites import library_folder, scenario_files
 from tests.bench.task import scenario_text
 from tests.figures import ROOT, before
 
-ROUNDS = 5
+ROUNDS = 3
 STRATEGY = "gate"
 #: As the installed command does it.
 EVALKIT = (sys.executable, "-c", "from evalkit.cli import main; main(prog_name='evalkit')")
