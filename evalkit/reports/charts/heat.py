@@ -92,20 +92,26 @@ def _tiles(axes: Any, tiles: list[_Tile], colours: Any) -> None:
         urls=[t.linked for t in tiles],
     )
     axes.add_artist(squares).set_in_layout(False)
-    for tile in tiles:
-        cell = tile.cell
-        words = axes.text(
-            tile.x + 0.5,
-            tile.y + 0.5,
-            f"{count(cell['scenario_count'])}/{cell['scenario_base']}" if tile.known else "n/a",
-            ha="center",
-            va="center_baseline",
-            fontsize=9.5,
-            color="#000000",
-            url=tile.linked,
-        )
-        # Inside its tile by construction: the layout need not measure it.
-        words.set_in_layout(False)
+    # Inside their tiles by construction: the layout need not measure them.
+    axes.add_artist(_words(tiles)).set_in_layout(False)
+
+
+def _words(tiles: list[_Tile]) -> Any:
+    """The words of all tiles: one text, drawn at each, since to make each takes as long as to draw it."""
+    from matplotlib.text import Text
+
+    class Words(Text):
+        def draw(self, renderer: Any) -> None:
+            for tile in tiles:
+                cell = tile.cell
+                self.set_position((tile.x + 0.5, tile.y + 0.5))
+                self.set_text(
+                    f"{count(cell['scenario_count'])}/{cell['scenario_base']}" if tile.known else "n/a"
+                )
+                self.set_url(tile.linked)
+                super().draw(renderer)
+
+    return Words(ha="center", va="center_baseline", fontsize=9.5, color="#000000")
 
 
 def _link(strategy: str, family: str, name: str) -> str:
