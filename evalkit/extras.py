@@ -41,8 +41,13 @@ def missing(what: str, module: str) -> MissingExtra:
     return MissingExtra(f"{what} needs {module}, which is not installed: {install(module)}", name=module)
 
 
+def installed(module: str) -> bool:
+    """Whether a module is there; it is not imported."""
+    return find_spec(module) is not None
+
+
 def need(what: str, *modules: str) -> None:
     """MissingExtra for the first of the modules that is not installed."""
     for module in modules:
-        if find_spec(module) is None:
+        if not installed(module):
             raise missing(what, module)

@@ -15,6 +15,8 @@ from tests.rules import Watching
 
 # What a command does is what is tested, and not what one did in an earlier run.
 os.environ.setdefault("EVALKIT_KEPT_COMMANDS", "off")
+# What is said is as in a pipe, whatever the width of the terminal that the tests are started from.
+os.environ.pop("COLUMNS", None)
 
 settings.register_profile("same", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)

@@ -94,6 +94,8 @@ def test_a_plain_install_plays_a_run_to_its_end(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "evalkit show out" in done.stdout
+    # What comes next is what works here.
+    assert "--charts" not in done.stdout
     assert (tmp_path / "out" / "report.md").is_file()
 
 

@@ -11,6 +11,7 @@ import click
 from evalkit.cli.errors import one_line_errors
 from evalkit.cli.groups import Group
 from evalkit.models.cassettes import INDEX, CassetteError, Origin, Tape, read_origin
+from evalkit.reports.layout import print_entries
 
 
 @click.group(cls=Group)
@@ -29,7 +30,8 @@ def list_(folder: Path) -> None:
         for place in found:
             origin = read_origin(place)
             files = len(_files(place))
-            click.echo(f"{place}  {_said(origin)}, {files} cassettes, {len(origin.strategies)} strategies")
+            held = f"{files} cassettes, {len(origin.strategies)} strategies"
+            print_entries((f"{place}  {_said(origin)}, {held}",))
 
 
 def _said(origin: Origin) -> str:

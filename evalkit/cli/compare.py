@@ -18,6 +18,7 @@ def command(runs: tuple[str, ...], as_json: bool) -> None:
     B less A, means over scenarios; the range is what the exact sign-flip test does not reject at 5 %. Of
     three runs and more each is compared with the first, in short. Exit 1 where nothing can be compared.
     """
+    from evalkit.reports.layout import print_entries
     from evalkit.reports.run_comparison import (
         Partings,
         several_json,
@@ -36,15 +37,13 @@ def command(runs: tuple[str, ...], as_json: bool) -> None:
             if as_json:
                 click.echo(versus_json(found[0]), nl=False)
             else:
-                for line in versus_lines(found[0], Partings(first, others[0])):
-                    click.echo(line)
+                print_entries(versus_lines(found[0], Partings(first, others[0])))
         else:
             several = together(found)
             if as_json:
                 click.echo(several_json(several), nl=False)
             else:
-                for line in several_lines(several):
-                    click.echo(line)
+                print_entries(several_lines(several))
         for store in (first, *others):
             store.close()
     if not any(each.shared and each.matches for each in found):

@@ -9,6 +9,7 @@ import click
 
 from evalkit import __version__
 from evalkit.extras import install
+from evalkit.reports.layout import print_entries
 
 #: distribution: (what it is for, the module that it brings)
 PACKAGES: dict[str, tuple[str, str]] = {
@@ -54,7 +55,7 @@ def _line(name: str, found: str | None, use: str, remedy: str) -> int:
 
 
 def _row(name: str, said: str) -> None:
-    click.echo(f"  {name:<{_WIDTH}} {said}")
+    print_entries((f"  {name:<{_WIDTH}} {said}",), _WIDTH + 3)
 
 
 def _packages() -> int:

@@ -30,15 +30,16 @@ def command(
 ) -> None:
     """Hold RUN against a baseline. Exit 0: clean; 1: regression; 2: usage; 3: not gateable.
 
-    Each reason is one line. A scenario that fails in every episode and did not before is a regression
-    whatever the thresholds allow; so is a new false done or a new duplicate effect, unless new_faults
-    says otherwise.
+    Each reason is one line, but on a terminal that is narrower. A scenario that fails in every episode and
+    did not before is a regression whatever the thresholds allow; so is a new false done or a new duplicate
+    effect, unless new_faults says otherwise.
     """
     from evalkit.reports.answer import show_command
     from evalkit.reports.ci.baseline import BaselineError, Incompatible, read_baseline
     from evalkit.reports.ci.gate import Judgement, Reason, judge
     from evalkit.reports.ci.junit import github_annotations, junit_xml, step_summary, verdict
     from evalkit.reports.ci.rules import RulesError, read_rules
+    from evalkit.reports.layout import print_entries
 
     if baseline_file is None:
         told, hint = "missing option '--baseline'", None
@@ -62,12 +63,11 @@ def command(
                 raise UsageProblem(" ".join(str(error).split())) from None
             finally:
                 store.close()
-    for line in judgement.lines:
-        click.echo(" ".join(line.split()))
+    print_entries(" ".join(line.split()) for line in judgement.lines)
     compared = ", ".join(f"{name} in {len(found)} scenarios" for name, found in judgement.compared.items())
-    click.echo(f"gate: {verdict(judgement)}" + (f" ({compared})" if compared else ""))
+    print_entries((f"gate: {verdict(judgement)}" + (f" ({compared})" if compared else ""),))
     if judgement.left_open:
-        click.echo(judgement.left_open)
+        print_entries((judgement.left_open,))
     first = next((reason for reason in judgement.of("regression") if reason.scenario), None)
     if first is not None:
         click.echo(f"next: {show_command(run, f'{first.scenario}/{first.contender}')}")

@@ -13,6 +13,7 @@ from evalkit.cli.groups import Group
 from evalkit.cli.harness_setup import playing
 from evalkit.harnesses.find import BEHAVIOURS, EVENTS, GUARANTEES, SCENES, find_harness, shipped
 from evalkit.harnesses.pinned_environment import SetupError, cache_folder, is_ready, needs_setup, set_up
+from evalkit.reports.layout import print_entries
 from evalkit.runs.engine import MOST_WORKERS
 
 if TYPE_CHECKING:
@@ -33,9 +34,10 @@ def list_() -> None:
     width = max(map(len, harnesses))
     for name, harness in harnesses.items():
         ready = "ready  " if is_ready(harness) else "not yet"
-        click.echo(f"{name:<{width}}  {ready}  {harness.declared or 'as heard':<10} {harness.summary}")
+        lines = [f"{name:<{width}}  {ready}  {harness.declared or 'as heard':<10} {harness.summary}"]
         if not harness.variant:
-            click.echo(f"{'':<{width}}           {', '.join(harness.pins) or 'nothing to install'}")
+            lines.append(f"{'':<{width}}           {', '.join(harness.pins) or 'nothing to install'}")
+        print_entries(lines, width + len("           "))
     click.echo(f"environments: {cache_folder()}")
 
 

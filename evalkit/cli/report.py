@@ -50,7 +50,7 @@ def command(
 ) -> None:
     """Write index.html, report.md, charts, summary.json and episodes.csv of RUN again, from its episodes."""
     from evalkit.reports.terminal import print_table
-    from evalkit.reports.write import draws, write_report
+    from evalkit.reports.write import undrawn, write_report
     from evalkit.stats.severity import worst
     from evalkit.stats.summary import summarize
 
@@ -77,8 +77,8 @@ def command(
         episodes, look_at = store.count(), worst(store)
         store.close()
     report = str(out) if out else None
-    undrawn = charts is None and not draws(summary, charts)
-    print_table(summary, folder=str(store.folder), report=report, worst=look_at, notes=notes, undrawn=undrawn)
+    offered = undrawn(summary, charts)
+    print_table(summary, folder=str(store.folder), report=report, worst=look_at, notes=notes, undrawn=offered)
     took, worked = time.perf_counter() - started, _cpu() - busy
     click.echo(f"{episodes:,} episodes in {took:.1f} s ({worked:.1f} s of CPU){_memory()}")
 

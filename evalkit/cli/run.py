@@ -293,7 +293,7 @@ def _report(
     """Write and print the report. Exit 1 where it is green over nothing, unless ``stopped`` says so."""
     from evalkit.reports.ci.evaluated import unevaluated
     from evalkit.reports.terminal import print_table
-    from evalkit.reports.write import draws, summary_text, write_report
+    from evalkit.reports.write import summary_text, undrawn, write_report
     from evalkit.runs.harness_warnings import oddities
     from evalkit.stats.severity import worst
 
@@ -304,9 +304,9 @@ def _report(
     if as_json:
         click.echo(summary_text(summary), nl=False)
     else:
-        undrawn = charts is None and not draws(summary, charts)
         told = [*notes, *odd, *more]
-        print_table(summary, folder=str(store.folder), worst=look_at, notes=told, undrawn=undrawn)
+        offered = undrawn(summary, charts)
+        print_table(summary, folder=str(store.folder), worst=look_at, notes=told, undrawn=offered)
     if reasons and not stopped:
         for reason in reasons:
             click.echo(f"evalkit: no evaluation: {reason}", err=True)

@@ -11,6 +11,7 @@ import click
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.groups import Group
 from evalkit.loop.state import NOTIONS
+from evalkit.reports.layout import print_entries
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
 
@@ -55,7 +56,7 @@ def list_(suites: tuple[str, ...]) -> None:
         if scenario.family != family:
             family = scenario.family
             click.echo(family)
-        click.echo(f"  {scenario.name}  {scenario.summary}")
+        print_entries((f"  {scenario.name}  {scenario.summary}",))
     click.echo(f"{len(scenarios)} scenarios in {len({s.family for s in scenarios})} families")
 
 
@@ -94,8 +95,8 @@ def check(suites: tuple[str, ...], presets: bool, seeds: int) -> None:
         failed += not checked.sound
         for finding in checked.findings:
             word = "FAIL" if finding.fails else "note"
-            click.echo(f"{word} {scenario.place}: {finding.scenario}: {finding.message}")
-        click.echo(f"{scenario.name}: {checked.ideal}")
+            print_entries((f"{word} {scenario.place}: {finding.scenario}: {finding.message}",))
+        print_entries((f"{scenario.name}: {checked.ideal}",))
         if presets:
             _tell(scenario, seeds)
     click.echo(f"{len(scenarios) - failed} of {len(scenarios)} scenarios are sound")
@@ -116,10 +117,10 @@ def _tell(scenario: Scenario, seeds: int) -> None:
         f"{found.scenario}: {len(passed)} presets pass, {len(failed)} fail"
         + ("" if found.tells else "; it tells no preset from another")
     )
-    click.echo(f"  pass: {', '.join(passed) or 'none'}")
+    print_entries((f"  pass: {', '.join(passed) or 'none'}",))
     for name in failed:
         times = f" ({found.correct[name]} of {found.seeds} seeds correct)" if found.seeds > 1 else ""
-        click.echo(f"  fail: {name}: {found.reasons[name]}{times}")
+        print_entries((f"  fail: {name}: {found.reasons[name]}{times}",))
 
 
 @command.command()

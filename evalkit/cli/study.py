@@ -156,10 +156,24 @@ def _processes(workers: int | None) -> int:
     return workers or default_workers()
 
 
+def _print(study: Study) -> None:
+    """A study's page: its prose as wide as the terminal, its tables as they are."""
+    from evalkit.reports.layout import console_of, print_prose
+
+    console = console_of()
+    for place, part in enumerate(study.markdown.strip().split("\n\n")):
+        if place:
+            click.echo()
+        if part.startswith("|"):
+            click.echo(part)
+        else:
+            print_prose(console, (part,))
+
+
 def _give(study: Study, out: Path | None, png: bool, *asked: str) -> None:
     """Print a study, and write it where asked; ``asked`` is what its command was given beside it."""
     study = msgspec.structs.replace(study, command=" ".join((study.command, *asked)))
-    click.echo(study.markdown, nl=False)
+    _print(study)
     if out is None:
         return
     from evalkit.reports.study_page import write_study

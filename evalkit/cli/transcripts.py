@@ -10,6 +10,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem
 from evalkit.cli.groups import Group
+from evalkit.reports.layout import print_entries
 
 if TYPE_CHECKING:
     from evalkit.transcripts.recording import Recording
@@ -39,7 +40,7 @@ def list_(files: tuple[Path, ...]) -> None:
             click.echo(f"evalkit: {found}", err=True)
         else:
             recordings += 1
-            click.echo(head(found))
+            print_entries((head(found),))
     click.echo(f"{recordings} recordings, {problems} problems")
     if not recordings:
         raise click.exceptions.Exit(2)
@@ -52,9 +53,9 @@ def formats() -> None:
 
     width = max(map(len, FORMATS))
     for name, format in FORMATS.items():
-        click.echo(f"{name:<{width}}  {format.what}")
-        click.echo(f"{'':<{width}}    by {format.known_by}")
-    click.echo(ALWAYS)
+        print_entries((f"{name:<{width}}  {format.what}",), width + 2)
+        print_entries((f"{'':<{width}}    by {format.known_by}",), width + 4)
+    print_entries((ALWAYS,))
 
 
 @command.command()

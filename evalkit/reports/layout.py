@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -21,19 +22,39 @@ def console_of(width: int | None = None) -> Console:
     return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
-def print_prose(console: Console, lines: Iterable[str]) -> None:
-    """Print lines, the long ones over several. What a line is indented by the rest of it is, and two more."""
+def print_prose(console: Console, lines: Iterable[str], hanging: int | None = None) -> None:
+    """Print lines, the long ones over several.
+
+    What goes over stands ``hanging`` columns from the left; without it as far as its line is indented, and
+    two more.
+    """
     for line in lines:
         indent = line[: len(line) - len(line.lstrip())]
+        rest = f"{indent}  " if indent else ""
         parts = textwrap.wrap(
             line.strip(),
             console.width,
             initial_indent=indent,
-            subsequent_indent=f"{indent}  " if indent else "",
+            subsequent_indent=rest if hanging is None else " " * hanging,
             break_long_words=False,
             break_on_hyphens=False,
         )
         console.print("\n".join(parts), soft_wrap=True)
+
+
+def print_entries(lines: Iterable[str], hanging: int | None = None) -> None:
+    """Print lines of data, as wide as the terminal or ``COLUMNS`` say; in a pipe without it each is whole.
+
+    There programs take them up. What goes over stands ``hanging`` columns from the left, without it two more
+    than its line.
+    """
+    console = console_of()
+    fits = console.file.isatty() or "COLUMNS" in os.environ
+    for line in lines:
+        if fits:
+            print_prose(console, (line,), hanging or len(line) - len(line.lstrip()) + 2)
+        else:
+            console.print(line, soft_wrap=True)
 
 
 def print_rows(console: Console, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

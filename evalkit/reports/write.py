@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from evalkit.containment.workers import LOST, Workers, can_fork
+from evalkit.extras import installed
 from evalkit.fit.uncertainty import carried
 from evalkit.reports.charts import KINDS, Chart, ChartsMissing, draw_charts
 from evalkit.reports.episodes_csv import write_episodes
@@ -39,6 +40,11 @@ def draws(summary: dict[str, Any], charts: bool | None) -> bool:
     Drawing takes longer than playing and writing a small run; its tables say all.
     """
     return charts if charts is not None else summary["run"]["scenarios"] >= FEWEST
+
+
+def undrawn(summary: dict[str, Any], charts: bool | None) -> bool:
+    """Whether charts were left out that would be drawn here if somebody asked for them."""
+    return charts is None and not draws(summary, charts) and installed("matplotlib")
 
 
 def write_report(

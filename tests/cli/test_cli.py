@@ -283,6 +283,31 @@ def test_words_are_completed(here: Path) -> None:
     assert done.stdout == "plain,scenarios\n"
 
 
+@pytest.mark.parametrize("columns", ["60", "80"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor",),
+        ("strategies", "list"),
+        ("strategies", "show", "gate"),
+        ("scenarios", "list", "partial_completion", "budgets"),
+        ("scenarios", "check", EXAMPLE, "forty-accounts-stopped-at-three"),
+        ("harnesses", "list"),
+        ("transcripts", "formats"),
+        ("study", "giving-up", EXAMPLE, "--workers", "1"),
+    ],
+)
+def test_what_is_said_is_no_wider_than_asked_for(
+    here: Path, monkeypatch: pytest.MonkeyPatch, columns: str, words: tuple[str, ...]
+) -> None:
+    """But for rows of a table, and words that are longer."""
+    monkeypatch.setenv("COLUMNS", columns)
+    result = call(*words)
+    assert result.exit_code == 0
+    wide = [line for line in result.stdout.splitlines() if len(line) > int(columns)]
+    assert [line for line in wide if not line.startswith("|") and " " in line.strip()] == []
+
+
 def test_every_command_loads_and_has_help() -> None:
     for name in COMMANDS:
         assert call(name, "--help").exit_code == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalkit.reports.layout import console_of, print_prose, print_rows
+from evalkit.reports.layout import console_of, print_entries, print_prose, print_rows
 
 HEADS = ("strategy", "completed", "handed over", "false done", "turns")
 ROWS = [
@@ -21,6 +21,23 @@ ROWS = [
 
 def _squeezed(text: str) -> str:
     return "".join(text.split())
+
+
+def test_entries_are_whole_in_a_pipe_and_as_wide_as_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    rows = ["name  " + "word " * 30 + "end", f"  {'x' * 90}"]
+    print_entries(rows)
+    assert capsys.readouterr().out.splitlines() == rows
+    monkeypatch.setenv("COLUMNS", "60")
+    print_entries(rows[:1], 6)
+    first, *others = capsys.readouterr().out.splitlines()
+    assert len(first) <= 60
+    assert others
+    assert {len(line) - len(line.lstrip()) for line in others} == {6}
+    print_entries(["  name  " + "word " * 30])
+    assert capsys.readouterr().out.splitlines()[1].startswith("    word")
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 120, 200])
