@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Offered
@@ -12,8 +16,12 @@ from evalkit.strategies.folds import (
 from evalkit.strategies.view import View
 
 
-class Condition:
-    """One signal for "done". Subclasses answer ``__call__`` with a verdict that says why."""
+class Condition(ABC):
+    """One signal for "done". Subclasses answer ``__call__`` with a verdict that says why.
+
+    Where a condition is composed or given to a strategy a plain function of the view will do: see
+    :class:`when`.
+    """
 
     offers: Offered = Offered()
     folds: tuple[Fold, ...] = ()
@@ -22,17 +30,83 @@ class Condition:
     #: Whether its answer depends on nothing but the turn, its folds and what it measures; a seed aside.
     finite: bool = False
 
-    def __call__(self, view: View) -> Verdict:
-        raise NotImplementedError
+    @abstractmethod
+    def __call__(self, view: View) -> Verdict: ...
 
-    def __and__(self, other: Condition) -> Condition:
-        return All((self, other))
+    def __and__(self, other: Condition | Test) -> Condition:
+        return All((self, condition_of(other)))
 
-    def __or__(self, other: Condition) -> Condition:
-        return Any_((self, other))
+    def __rand__(self, other: Test) -> Condition:
+        return All((condition_of(other), self))
+
+    def __or__(self, other: Condition | Test) -> Condition:
+        return Any_((self, condition_of(other)))
+
+    def __ror__(self, other: Test) -> Condition:
+        return Any_((condition_of(other), self))
 
     def __invert__(self) -> Condition:
         return Not(self)
+
+
+#: A function of one's own.
+Test: TypeAlias = Callable[[View], "Verdict | bool"]
+
+
+@dataclass(frozen=True)
+class when(Condition):
+    """A condition from a plain function of the view, for signals of your own.
+
+    ``name`` stands in verdicts; without it the function's own. ``finite`` declares that the function reads
+    the turn, folds and instruments alone, not ``view.turns``. ValueError for what takes no view.
+    """
+
+    test: Test
+    name: str = ""
+    finite: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", _named(self.test))
+        if not callable(self.test):
+            raise ValueError(f"when takes a function of the view, got {self.test!r}")
+        try:
+            inspect.signature(self.test).bind(None)
+        except TypeError:
+            definition = f"{getattr(self.test, '__name__', self.name)}{inspect.signature(self.test)}"
+            raise ValueError(
+                f"when calls its function with one argument, the view; got {definition}"
+            ) from None
+        except ValueError:
+            # Some that are written in C do not say what they take.
+            pass
+
+    def __call__(self, view: View) -> Verdict:
+        answer: object = self.test(view)
+        if isinstance(answer, Verdict):
+            return answer
+        if not isinstance(answer, bool):
+            found = f"{type(answer).__name__} {answer!r}"[:100]
+            raise TypeError(f"{self.name} must answer with a bool or a Verdict, got {found}")
+        return Verdict(answer, f"{self.name} is {'met' if answer else 'not met'}")
+
+
+def _named(function: object) -> str:
+    name = getattr(function, "__name__", "when")
+    return "when" if name == "<lambda>" else str(name)
+
+
+def condition_of(value: Condition | Test) -> Condition:
+    """A condition as it is, a function of the view as one. ValueError for anything else."""
+    if isinstance(value, Condition):
+        return value
+    if isinstance(value, type) and issubclass(value, Condition):
+        raise ValueError(
+            f"expected a condition, got the class {value.__name__}: make one, {value.__name__}()"
+        )
+    if isinstance(value, type) or not callable(value):
+        raise ValueError(f"expected a condition or a function of the view, got {value!r}")
+    return when(value)
 
 
 def parts_of(condition: Condition) -> Iterator[Condition]:
@@ -62,6 +136,8 @@ class Composed(Condition):
     word = ""
 
     def __init__(self, parts: tuple[Condition, ...]) -> None:
+        if not parts:
+            raise ValueError("expected one condition or more, got none")
         self.parts = _flat(type(self), parts)
         self.finite = all(part.finite for part in self.parts)
         self.offers, self.folds, self.random = _united(self.parts)

@@ -8,11 +8,11 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evalkit.core.decisions import Verdict
+from evalkit.core.decisions import Verdict as Verdict
 from evalkit.core.tasks import DEFAULT_OUTPUT, KEYWORD, Offered, occurs_whole
 from evalkit.scenarios.output_schema import matches, schema_problem
 from evalkit.strategies import wording
@@ -21,6 +21,7 @@ from evalkit.strategies.condition import Any_ as Any_
 from evalkit.strategies.condition import Condition as Condition
 from evalkit.strategies.condition import Not as Not
 from evalkit.strategies.condition import parts_of as parts_of
+from evalkit.strategies.condition import when as when
 from evalkit.strategies.folds import (
     FAILURES,
     KNOWN,
@@ -131,8 +132,12 @@ class keyword(Condition):
     scope: Literal["assistant", "any"] = "assistant"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.word, str):
+            raise ValueError(f"word is a text, got {self.word!r}")
         if not self.word.strip():
             raise ValueError("a keyword cannot be blank: it would match every text")
+        if self.scope not in ("assistant", "any"):
+            raise ValueError(f"scope is assistant or any, got {self.scope!r}")
 
     @property
     def offers(self) -> Offered:  # type: ignore[override]
@@ -283,24 +288,3 @@ class out_of_budget(Condition):
         items = view.items("known") & ~view.items("succeeded") & ~view.items("skipped")
         needed, left = items.bit_count() * self.each, self.turns - view.turns
         return Verdict(needed > left, f"{items.bit_count()} items are left for {left} turns", items, True)
-
-
-@dataclass(frozen=True)
-class when(Condition):
-    """A condition from a plain function of the view, for signals of your own.
-
-    ``finite`` declares that the function reads the turn, folds and instruments alone, not ``view.turns``.
-    """
-
-    test: Callable[[View], Verdict | bool]
-    name: str = "when"
-    finite: bool = False
-
-    def __call__(self, view: View) -> Verdict:
-        answer: object = self.test(view)
-        if isinstance(answer, Verdict):
-            return answer
-        if not isinstance(answer, bool):
-            found = f"{type(answer).__name__} {answer!r}"[:100]
-            raise TypeError(f"{self.name} must answer with a bool or a Verdict, got {found}")
-        return Verdict(answer, f"{self.name} is {'met' if answer else 'not met'}")

@@ -10,17 +10,20 @@ from contextlib import contextmanager
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
 
-from evalkit.core.names import did_you_mean
+from evalkit.core.names import among, did_you_mean
 from evalkit.scenarios.yaml_source import ScenarioError, read_file, read_yaml
 from evalkit.strategies import conditions as c
 from evalkit.strategies.condition import All, Any_, Condition, Not
 from evalkit.strategies.noisy_verifiers import split_name, with_rates
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.strategy import Strategy
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 _CONDITIONS: dict[str, Callable[..., Condition]] = {
     "silence": c.silence,
@@ -63,15 +66,29 @@ class StrategyError(ValueError):
     """A strategy that cannot be used; one line that names it."""
 
 
-def _plugins() -> dict[str, Any]:
+#: The group of entry points under which packages offer strategies.
+ENTRY_POINTS = "evalkit.strategies"
+
+
+def _entry_points() -> dict[str, list[EntryPoint]]:
+    """The entry points of installed packages by name; several where packages use the same one."""
     from importlib.metadata import entry_points
 
-    return {point.name: point for point in entry_points(group="evalkit.strategies")}
+    points: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=ENTRY_POINTS):
+        points.setdefault(point.name, []).append(point)
+    return points
+
+
+def _definition(point: EntryPoint) -> str:
+    """An entry point as its package declares it, for messages."""
+    package = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
+    return f"entry point {point.name} = {point.value}{package}"
 
 
 def strategy_names() -> tuple[str, ...]:
     """The names that :func:`find_strategy` knows without a path or module."""
-    return (*PRESETS, *(name for name in _plugins() if name not in PRESETS))
+    return (*PRESETS, *(name for name in _entry_points() if name not in PRESETS))
 
 
 def usable_names() -> tuple[tuple[str, ...], list[str]]:
@@ -79,7 +96,13 @@ def usable_names() -> tuple[tuple[str, ...], list[str]]:
 
     What some package has broken must not end a run that does not need it.
     """
-    names, notes = [], []
+    names = []
+    notes = [
+        f"left out: strategy {point.name!r}: {_definition(point)}: a preset has this name"
+        for points in _entry_points().values()
+        for point in points
+        if point.name in PRESETS
+    ]
     for name in strategy_names():
         try:
             find_strategy(name)
@@ -112,19 +135,31 @@ def find_strategy(name: str, home: str = "") -> Strategy:
         return read_strategy(Path(home, name))
     if ":" in name:
         return _from_module(name, home or os.getcwd())
-    point = _plugins().get(name)
-    if point is None:
+    if name.endswith(".py"):
+        raise StrategyError(_of_a_file(name, home))
+    points = _entry_points().get(name, [])
+    if not points:
         known = (*strategy_names(), *_GIVEN)
         defined = _defined_here(name, home)
         guess = did_you_mean(name, known) if not defined else f" (did you mean {defined!r}?)"
         raise StrategyError(
             f"unknown strategy {name!r}{guess}; known: {', '.join(known)}, module:name, or a YAML file"
         )
+    if len(points) > 1:
+        raise StrategyError(f"strategy {name!r} is offered twice: {'; '.join(sorted(map(_definition, points)))}")
+    return _from_package(points[0])
+
+
+def _from_package(point: EntryPoint) -> Strategy:
     try:
-        found = point.load()
+        loaded = point.load()
     except Exception as error:
-        raise StrategyError(f"strategy {name!r} cannot be loaded: {_said(error)}") from error
-    return _named(found, name)
+        message = f"strategy {point.name!r}: {_definition(point)} cannot be loaded: {_message(error)}"
+        raise StrategyError(message) from error
+    try:
+        return _strategy_of(loaded, point.name)
+    except StrategyError as error:
+        raise StrategyError(f"{error} ({_definition(point)})") from error.__cause__
 
 
 def _defined_here(name: str, home: str) -> str:
@@ -138,19 +173,41 @@ def _defined_here(name: str, home: str) -> str:
     return ""
 
 
-def _said(error: BaseException) -> str:
+#: What stands at the beginning of a line that makes a strategy, in a Python file.
+_MAKES = re.compile(
+    r"^(\w+)\s*(?::[^=\n]+)?=\s*(?:\w+\.)*Strategy\(|^def (\w+)\([^)]*\)\s*->\s*Strategy:", re.M
+)
+
+
+def _of_a_file(name: str, home: str) -> str:
+    """What is said of a Python file in the place of a strategy; found by its text, nothing is run."""
+    file = Path(home, name)
+    if not file.is_file():
+        return f"strategy {name!r}: no such file; a strategy of a Python file is named module:name"
+    parts = Path(name).with_suffix("").parts
+    made = [one or other for one, other in _MAKES.findall(file.read_text(encoding="utf-8", errors="replace"))]
+    if not all(part.isidentifier() for part in parts):
+        return f"strategy {name!r} is a Python file: in its folder name a strategy of it, {file.stem}:NAME"
+    names = ", ".join(f"{'.'.join(parts)}:{strategy}" for strategy in made or ["NAME"])
+    return f"strategy {name!r} is a Python file; name a strategy of it: {names}"
+
+
+def _message(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def _named(found: Any, name: str) -> Strategy:
-    if callable(found) and not isinstance(found, Strategy):
+def _strategy_of(value: Any, name: str) -> Strategy:
+    """What a name stands for as a strategy under this name; StrategyError for what is and makes none."""
+    if isinstance(value, Condition) or (isinstance(value, type) and issubclass(value, Condition)):
+        raise StrategyError(f"{name!r} is a condition; a strategy is Strategy(done_when=...)")
+    if callable(value) and not isinstance(value, Strategy):
         try:
-            found = found()
+            value = value()
         except Exception as error:
-            raise StrategyError(f"strategy {name!r} cannot be made: {_said(error)}") from error
-    if not isinstance(found, Strategy):
-        raise StrategyError(f"{name!r} is not a Strategy: found {type(found).__name__}")
-    return found.but(name=name) if found.name == "custom" else found
+            raise StrategyError(f"strategy {name!r} cannot be made: {_message(error)}") from error
+    if not isinstance(value, Strategy):
+        raise StrategyError(f"{name!r} is not a Strategy: found {type(value).__name__}")
+    return value.but(name=name) if value.name == "custom" else value
 
 
 def _from_module(name: str, home: str) -> Strategy:
@@ -158,14 +215,19 @@ def _from_module(name: str, home: str) -> Strategy:
     if home not in sys.path:
         sys.path.insert(0, home)
     try:
-        found = getattr(import_module(module), attribute)
+        imported = import_module(module)
     except ModuleNotFoundError as error:
         raise StrategyError(f"strategy {name!r}: no module named {error.name!r}") from error
-    except AttributeError as error:
-        raise StrategyError(f"strategy {name!r}: {module!r} has no {attribute!r}") from error
     except Exception as error:
-        raise StrategyError(f"strategy {name!r} cannot be imported: {_said(error)}") from error
-    return _named(found, name)
+        raise StrategyError(f"strategy {name!r} cannot be imported: {_message(error)}") from error
+    try:
+        value = getattr(imported, attribute)
+    except AttributeError as error:
+        there = [key for key, value in vars(imported).items() if isinstance(value, Strategy)]
+        raise StrategyError(
+            f"strategy {name!r}: {module!r} has no {attribute!r}{among(attribute, there, 'strategies in it')}"
+        ) from error
+    return _strategy_of(value, name)
 
 
 def read_strategy(path: Path) -> Strategy:

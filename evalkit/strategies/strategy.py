@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args, get_type_hints
 
 from evalkit.core.tasks import Offered
-from evalkit.strategies.condition import Condition
+from evalkit.strategies.condition import Condition, condition_of
 from evalkit.strategies.folds import Fold
 
 PausePolicy = Literal["resend", "as_content", "stop"]
@@ -29,7 +29,9 @@ FAULTS_IN_A_ROW = 5
 class Strategy:
     """``done_when`` and the policies around it. ValueError for a value that a field cannot have."""
 
+    #: What counts as done.
     done_when: Condition
+    #: What runs and reports call it; a value that is given to a run needs one of its own.
     name: str = "custom"
     #: A paused turn: sent back unchanged, read as content, or the end.
     pause: PausePolicy = "resend"
@@ -55,15 +57,19 @@ class Strategy:
     #: Nudges since the last new successful call of a tool that is not read-only, or the last message of the
     #: user; None is no cap.
     nudges: int | None = 3
-    #: Nudges in all.
+    #: Nudges in all; None is no cap.
     nudge_budget: int | None = None
-    #: Resends of paused turns, and answers to cut-off ones, in a row.
+    #: Resends of paused turns in a row; None is no cap.
     resends: int | None = 25
+    #: Answers to cut-off turns in a row; None is no cap.
     cut_offs: int | None = 3
     #: The ending when nudges, resends or re-issues run out.
     then: Exhausted = "escalate"
+    #: Model turns of a run; None is no limit. Of each limit the smaller of this and the scenario's binds.
     max_turns: int | None = 40
+    #: Input and output tokens of a run; None is no limit.
     max_tokens: int | None = None
+    #: US dollars of a run; None is no limit.
     max_usd: float | None = None
     #: When a run is hopeless: it ends as ``then`` says, unless ``done_when``, asked once before, is met.
     #: Asked when the calls of a turn have run, and before a nudge; None is never.
@@ -76,10 +82,17 @@ class Strategy:
     text: Literal["all", "first_block"] = "all"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.done_when, Condition):
-            raise ValueError(f"done_when must be a condition, got {self.done_when!r}")
-        if self.give_up_when is not None and not isinstance(self.give_up_when, Condition):
-            raise ValueError(f"give_up_when must be a condition or None, got {self.give_up_when!r}")
+        for name in ("done_when", "give_up_when"):
+            value = getattr(self, name)
+            if value is None and name == "give_up_when":
+                continue
+            try:
+                # It is frozen, and a plain function is taken for the condition that it stands for.
+                object.__setattr__(self, name, condition_of(value))
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"name must be a text, got {self.name!r}")
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
             if value not in allowed:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Offered
-from evalkit.strategies.condition import Condition
+from evalkit.strategies.condition import Condition, condition_of
 from evalkit.strategies.folds import (
     FAILED,
     KNOWN,
@@ -121,8 +121,10 @@ class evidence_over_time(Condition):
     fooled: float = 0.1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.of, Condition):
-            raise ValueError(f"of is a condition, got {self.of!r}")
+        try:
+            object.__setattr__(self, "of", condition_of(self.of))
+        except ValueError as error:
+            raise ValueError(f"of: {error}") from None
         for name in ("alpha", "fooled"):
             if not 0 < getattr(self, name) < 1:
                 raise ValueError(f"{name} is a probability above 0 and below 1, got {getattr(self, name)!r}")

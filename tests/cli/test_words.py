@@ -72,6 +72,7 @@ run good.yaml -s nowhere:thing
 run good.yaml -s broken:thing
 run good.yaml -s nothing:thing
 run good.yaml -s nothing:other
+run good.yaml -s nothing.py
 run good.yaml -s missing-strategy.yaml
 run good.yaml -s s-field.yaml
 run good.yaml -s s-value.yaml

@@ -425,7 +425,7 @@ def test_exhausted_or_clean_the_report_has_one_shape() -> None:
         ({"pause": "wait"}, "pause must be one of resend, as_content, stop; got 'wait'"),
         ({"max_turns": 0}, "max_turns must be above 0, or None for none; got 0"),
         ({"nudges": -1}, "nudges must be above 0"),
-        ({"done_when": "silence"}, "done_when must be a condition"),
+        ({"done_when": "silence"}, "done_when: expected a condition"),
     ],
 )
 def test_a_field_that_cannot_be_is_named(fields: dict[str, Any], message: str) -> None:

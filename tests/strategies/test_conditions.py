@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,6 +18,7 @@ from evalkit.strategies.condition import Condition
 from evalkit.strategies.folds import KNOWN
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.registry import StrategyError, find_strategy, read_strategy
+from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
 
 BITS = {"users": 1, "orders": 2}
@@ -73,6 +75,63 @@ def test_and_or_not_are_those_of_logic(values: list[bool]) -> None:
     assert every(view()).met == all(values)
     assert some(view()).met == any(values)
     assert (~every)(view()).met != all(values)
+
+
+def claims_much(view: View) -> bool:
+    """A function of one's own."""
+    return len(view.text) > 5
+
+
+def test_a_plain_function_is_a_condition_wherever_one_is_asked_for() -> None:
+    for both in (c.silence() & claims_much, claims_much & c.silence()):
+        assert both(view()).met
+        assert not both(view(make_turn((Text("Yes."),), "end_turn"))).met
+    for either in (~c.silence() | claims_much, claims_much | ~c.silence()):
+        assert either(view()).reason == "claims_much is met"
+    strategy = Strategy(done_when=claims_much, give_up_when=claims_much)  # type: ignore[arg-type]
+    assert strategy.done_when == strategy.give_up_when == c.when(claims_much)
+    assert strategy.done_when(view()) == Verdict(True, "claims_much is met")
+    assert c.evidence_over_time(of=claims_much).of == c.when(claims_much)  # type: ignore[arg-type]
+
+
+def no_view() -> bool:
+    return True
+
+
+def two(view: View, other: int) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: c.when(no_view), r"with one argument, the view; got no_view\(\) -> "),
+        (lambda: c.silence() & two, r"with one argument, the view; got two\(view: 'View', other: 'int'\)"),
+        (lambda: c.when(lambda: True), r"the view; got <lambda>\(\)"),
+        (lambda: c.when(3), "takes a function of the view, got 3"),
+        (lambda: c.silence() & c.acceptance, r"got the class acceptance: make one, acceptance\(\)"),
+        (lambda: c.silence() | 3, "expected a condition or a function of the view, got 3"),
+        (lambda: c.All(()), "expected one condition or more"),
+        (lambda: Strategy(done_when=c.silence), "done_when: expected a condition, got the class silence"),  # type: ignore[arg-type]
+        (lambda: Strategy(done_when=None), "done_when: expected a condition"),  # type: ignore[arg-type]
+        (lambda: Strategy(done_when=c.silence(), give_up_when=no_view), "give_up_when: when calls"),  # type: ignore[arg-type]
+        (lambda: Strategy(done_when=c.silence(), name=""), "name must be a text, got ''"),
+        (lambda: c.evidence_over_time(of=3), "of: expected a condition"),  # type: ignore[arg-type]
+        (lambda: c.keyword(scope="all"), "scope is assistant or any, got 'all'"),  # type: ignore[arg-type]
+        (lambda: c.keyword(word=3), "word is a text, got 3"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_no_condition_is_refused_where_it_is_written(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_class_without_an_answer_makes_no_condition() -> None:
+    class Half(Condition):
+        pass
+
+    with pytest.raises(TypeError, match="abstract"):
+        Half()  # type: ignore[abstract]
 
 
 def test_what_knows_no_items_is_not_met_and_names_none() -> None:
