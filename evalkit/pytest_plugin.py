@@ -297,7 +297,7 @@ class Termination:
             lines.append(f"  fell for: {'; '.join(told_once(episode.causes))}")
         if kept.wrong is not None:
             lines.append(f"  {kept.wrong.said}")
-            said = next((step for step in kept.exchanges if step.number == kept.wrong.turn), None)
+            said = next((s for s in kept.exchanges if s.number == kept.wrong.turn and not s.by), None)
             for block in said.blocks if said is not None else ():
                 lines.append(f"    {block['kind']}: {block['text'][:200]}")
         if episode.note:

@@ -199,11 +199,13 @@ class Trace(Continuation):
     @property
     def reached(self) -> str:
         """The native name of the limit that leaves no further turn; empty where there is one."""
-        if not self._limited:
-            return ""
-        earlier, spent, written, _ = self._spent
+        return self._reached(self.turns - self._spent[0]) if self._limited else ""
+
+    def _reached(self, turns: int) -> str:
+        """The limit that so many turns, and what was spent, have reached."""
+        _, spent, written, _ = self._spent
         usd = 0.0 if self.limits.usd is None else self._usd(spent, written)
-        return self.limits.reached(self.turns - earlier, self.tokens - spent, usd)
+        return self.limits.reached(turns, self.tokens - spent, usd)
 
     def _usd(self, tokens: int, output: int) -> float:
         """The dollars spent since so many tokens, so many of them output, had been."""
@@ -221,6 +223,8 @@ class Trace(Continuation):
 
     def helped(self, read: int, wrote: int) -> None:
         """A helper took a turn within a call: its tokens are the run's, its turns are shown apart."""
+        if self._limited and (reached := self._reached(0)):
+            self._beyond(reached)
         self.helper_turns += 1
         self.helper_tokens += read + wrote
         self.tokens += read + wrote

@@ -13,6 +13,7 @@ from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.trace import Finding
 from evalkit.core.turns import Block, Call, ServerCall, Text, Thinking, Turn
 from evalkit.stage.approver import Approver, Decision
+from evalkit.stage.child_conversation import ChildConversation
 from evalkit.stage.stage import STAGE_SLOTS, Stage
 
 #: How a resident process that mixes up its tasks is told in an episode's record.
@@ -27,7 +28,8 @@ class Exchange(msgspec.Struct, omit_defaults=True):
     """One answer of the model, and what the harness made of it.
 
     ``number`` is 0 for an answer that is no turn. ``settled`` and ``held`` are of the moment when the harness
-    went on, or ended. ``before`` is what happened from outside before it.
+    went on, or ended. ``before`` is what happened from outside before it. ``by`` names the child agent whose
+    conversation it is of; the turns of those are numbered by themselves.
     """
 
     number: int
@@ -41,6 +43,7 @@ class Exchange(msgspec.Struct, omit_defaults=True):
     settled: int = 0
     held: bool = False
     before: list[str] = []
+    by: str = ""
 
 
 class Wrong(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -142,13 +145,46 @@ class Observed(Stage):
                 if asked is not None:
                     call, instead = asked, call.arguments
             result = super().run(call, key, instead)
-            if self.exchanges:
-                told: dict[str, Any] = {"text": result.text, "error": result.error}
-                turn = self.previous.turn
-                if turn is None or call not in turn.calls:
-                    # The model did not ask for it, so it answers none of its calls.
-                    told["orphan"] = True
-                self.exchanges[-1].results.append(told)
+            self._answered_call(call, result, self.previous.turn)
+            return result
+
+    def _answered_call(self, call: Call, result: Result, turn: Turn | None, by: str = "") -> None:
+        """Keep what a tool answered to a call of a turn."""
+        last = self._last(by)
+        if last is None:
+            return
+        told: dict[str, Any] = {"text": result.text, "error": result.error}
+        if turn is None or call not in turn.calls:
+            # The model did not ask for it, so it answers none of its calls.
+            told["orphan"] = True
+        last.results.append(told)
+
+    def _last(self, by: str = "") -> Exchange | None:
+        """The last exchange with the model, or with a child agent."""
+        return next((step for step in reversed(self.exchanges) if step.by == by), None)
+
+    def child(self, call: Call, within: ChildConversation | None = None) -> ChildConversation | None:
+        with self.lock:
+            self._check()
+            return super().child(call, within)
+
+    def child_asks(self, child: ChildConversation, request: Request) -> Turn:
+        with self.lock:
+            self._check()
+            self._note("went on", request.text or "", child.name)
+            turn = super().child_asks(child, request)
+            blocks = [shown_block(block) for block in turn.content]
+            number = 0 if turn.is_no_turn else child.previous.number
+            step = Exchange(number, turn.stop, turn.native, turn.claim, blocks, by=child.name)
+            self.exchanges.append(step)
+            self._look(step)
+            return turn
+
+    def child_runs(self, child: ChildConversation, call: Call) -> Result:
+        with self.lock:
+            self._check()
+            result = super().child_runs(child, call)
+            self._answered_call(call, result, child.previous.turn, child.name)
             return result
 
     def asked(self, calls: list[Any], *, resumed: bool) -> list[Decision]:
@@ -197,8 +233,12 @@ class Observed(Stage):
         )
         self._note("rejected the finish" if rejected else said, request.text or "")
 
-    def _note(self, action: str, says: str) -> None:
-        if self.exchanges:
-            last = self.exchanges[-1]
+    def _note(self, action: str, says: str, by: str = "") -> None:
+        last = self._last(by)
+        if last is not None:
             last.action, last.says = action, says[:2000]
-            last.settled, last.held = self.world.settled().bit_count(), self.world.holds()
+            self._look(last)
+
+    def _look(self, step: Exchange) -> None:
+        """See what is settled."""
+        step.settled, step.held = self.world.settled().bit_count(), self.world.holds()

@@ -25,6 +25,8 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
     for step in kept.exchanges:
         label = step.stop if step.native in (None, step.stop) else f"{step.stop} (label {step.native})"
         head = f"{step.number:>3}" if step.number else "  –"
+        if step.by:
+            label += f", {step.by}"
         settled = min(step.settled, items)
         bar = "■" * settled + "□" * (items - settled)
         lines += [f"     * {short(event)}" for event in step.before]

@@ -63,6 +63,8 @@ class Player:
         self.crashes = frozenset(move.spec.at for move in every if isinstance(move, CrashMove))
         #: Whether a person decides about its calls.
         self.approves = any(isinstance(move, ApproveMove) for move in every)
+        #: Whether the model hands work to child agents.
+        self.delegates = any(isinstance(move, DelegateMove) for move in every)
         #: Whether it asks more of a stage than turns.
         self.unusual = bool(scenario.events)
         #: Whether what a request shows as done matters: to the model, or for a summary.
@@ -83,7 +85,8 @@ class Player:
         last = scenario.moves[-1]
         if isinstance(last, SayMove | ThinkMove | EmptyMove | FinishMove | RefuseMove):
             self._main.tail = len(self._main.ops) - 1
-        self._over = emission(self.script.nothing_further(), "nothing further", "end", {}, offered)
+        #: What the model says when its script, or a child agent's, is over.
+        self.over = emission(self.script.nothing_further(), "nothing further", "end", {}, offered)
         self.start = PlayerState(loops=(0,) * self._loops, visits=(0,) * self._choices, asked=world.all)
 
     def _program(self, moves: tuple[AnyMove, ...], prefix: str) -> Program:
@@ -201,7 +204,7 @@ class Player:
         while True:
             if pc >= len(ops):
                 kept = PlayerState(len(ops), 0, (), attempted, False, False, loops, visits, asked, 0, spared)
-                return kept, self._over
+                return kept, self.over
             op = ops[pc]
             if type(op) is Play:
                 if begins:

@@ -473,6 +473,7 @@ def told_of(seen: Seen) -> dict[str, Any]:
         "model requests": seen.requests - seen.tool_requests,
         "tool requests": seen.tool_requests,
         "side requests": dict(seen.side),
+        "child agents' requests": dict(seen.children),
         "new conversations": seen.amnesia,
         "rewritten conversations": seen.compactions,
         "refused requests": seen.refused,

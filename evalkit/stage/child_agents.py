@@ -9,10 +9,10 @@ import msgspec
 from evalkit.core.channels import finish_call, is_own
 from evalkit.core.prices import over_budget
 from evalkit.core.requests import Stimulus
-from evalkit.core.tasks import Task
+from evalkit.core.tasks import Offered, Task
 from evalkit.core.trace import Trace
-from evalkit.core.turns import Call, count_tokens
-from evalkit.scenarios.emissions import DELEGATE_TOOL, Child, freshen
+from evalkit.core.turns import Call, Turn, count_tokens
+from evalkit.scenarios.emissions import DELEGATE_TOOL, Arm, Child, Emission, freshen
 from evalkit.scenarios.player import Player
 from evalkit.scenarios.program import PlayerState
 from evalkit.stage.tools import NO_ENTRIES, Tools
@@ -20,12 +20,18 @@ from evalkit.worlds import World
 
 #: Deliveries after which a child agent that never ends is over.
 HELPER_CAP = 100
+#: What a child agent answers that said nothing.
+NO_ANSWER = "The child agent ended without an answer."
 #: What a child agent's next request is to its model: the same conversation, extended.
-_AGAIN = Stimulus("on", False, False, False, False, False, False, "")
+AGAIN = Stimulus("on", False, False, False, False, False, False, "")
 
 
 class Helping(msgspec.Struct, frozen=True, gc=False):
-    """A child agent at work within a call: where its script stands, and what its next request carries."""
+    """A child agent at work within a call: where its script stands, and what its next request carries.
+
+    ``open`` are the calls of its last turn that its harness has not run, ``arms`` and ``children`` what the
+    script has them do; none where the child plays within the call, for there they are run with the turn.
+    """
 
     call: str
     child: Child
@@ -35,6 +41,9 @@ class Helping(msgspec.Struct, frozen=True, gc=False):
     number: int = 0
     said: str = ""
     refused: bool = False
+    open: tuple[Call, ...] = ()
+    arms: tuple[Arm, ...] = ()
+    children: tuple[Child, ...] = ()
 
 
 class ChildAgents(Tools):
@@ -57,7 +66,8 @@ class ChildAgents(Tools):
         #: Items that the conversation shows as done, where the script looks.
         self._shown = 0
         self._children: tuple[Child, ...] = ()
-        self._helping: Helping | None = None
+        #: Those at work; more than one only where a harness asks for their turns itself.
+        self._helping: tuple[Helping, ...] = ()
         #: What helpers have said, by the arguments of the call.
         self._helped: Mapping[str, str] = NO_ENTRIES
 
@@ -66,95 +76,121 @@ class ChildAgents(Tools):
 
         A limit stops it within the call.
         """
-        helping = self._helping
-        if helping is None or helping.call != call.id:
-            child = next((child for child in self._children if child.arguments == call.arguments), None)
+        helping = next((helping for helping in self._helping if helping.call == call.id), None)
+        if helping is None:
+            child = self._child_for(call)
             if child is None:
                 said = self._helped.get(call.arguments)
                 return None if said is None else (said, False)
-            self._children = tuple(other for other in self._children if other is not child)
-            helping = Helping(
-                call.id, child, self.player.child(child, self.state), count_tokens(call.arguments)
-            )
-        self._helping = None
+            helping = self._beginning(call, child)
+        others = self._helping = tuple(other for other in self._helping if other is not helping)
         while True:
             if over_budget(self.limits, self.tokens, self.input_tokens, self.output_tokens):
-                self._helping = helping
+                self._helping = (*others, helping)
                 return "The child agent was stopped: the limit is reached.", True
             helping, said = self._help_on(helping)
             if said is not None:
                 self._helped = {**self._helped, call.arguments: said}
                 return said, False
 
-    def _help_on(self, helping: Helping) -> tuple[Helping, str | None]:
-        """One delivery of a child agent, and what it says in the end, where it ends."""
-        player, program = self.player, helping.child.program
-        state, emitted = player.advance(helping.state, helping.moved, self.task.seed, self._shown, program)
-        turn = emitted.turn
+    def _child_for(self, call: Call) -> Child | None:
+        """The child agent that the script has for a delegate call, taken off those that wait."""
+        child = next((child for child in self._children if child.arguments == call.arguments), None)
+        self._children = tuple(other for other in self._children if other is not child)
+        return child
+
+    def _beginning(self, call: Call, child: Child) -> Helping:
+        return Helping(call.id, child, self.player.child(child, self.state), count_tokens(call.arguments))
+
+    def _emit(self, helping: Helping, moved: Stimulus | None) -> tuple[PlayerState, Emission]:
+        """What the script of a child agent delivers next."""
+        state, emitted = self.player.advance(
+            helping.state, moved, self.task.seed, self._shown, helping.child.program
+        )
         self.state = msgspec.structs.replace(
             self.state, attempted=self.state.attempted | state.attempted, visits=state.visits
         )
-        number = helping.number + 1
-        over = player.is_played(state, program) or number > HELPER_CAP
-        if over:
-            return helping, helping.said or "The child agent ended without an answer."
-        if turn.is_no_turn:
-            return msgspec.structs.replace(helping, state=state, number=number, moved=_AGAIN), None
-        if emitted.fresh:
-            emitted = freshen(emitted, f"{self._serial + 1}")
-            turn = emitted.turn
-        carried = helping.carried
+        return state, freshen(emitted, f"{self._serial + 1}") if emitted.fresh else emitted
+
+    def _over(self, helping: Helping, state: PlayerState) -> bool:
+        """Whether a child agent has nothing more to say at this delivery."""
+        return self.player.is_played(state, helping.child.program) or helping.number >= HELPER_CAP
+
+    def _spend(self, carried: int, emitted: Emission) -> None:
+        """A turn of a child agent was delivered: its tokens are the run's."""
+        wrote = emitted.turn.tokens
         self.input_tokens += carried
-        self.output_tokens += turn.tokens
-        self.helpers = self.helpers.more(carried, turn.tokens)
+        self.output_tokens += wrote
+        self.helpers = self.helpers.more(carried, wrote)
         if self.trace is not None:
-            self.trace.helped(carried, turn.tokens)
+            self.trace.helped(carried, wrote)
             self.trace.calls_for(self._anew(emitted.actions))
+
+    def _help_on(self, helping: Helping) -> tuple[Helping, str | None]:
+        """One delivery of a child agent, and what it says in the end, where it ends."""
+        if helping.open:
+            helping = self._run_open(helping)
+        state, emitted = self._emit(helping, helping.moved)
+        turn = emitted.turn
+        if self._over(helping, state):
+            return helping, helping.said or NO_ANSWER
+        number = helping.number + 1
+        if turn.is_no_turn:
+            return msgspec.structs.replace(helping, state=state, number=number, moved=AGAIN), None
+        carried = helping.carried
+        self._spend(carried, emitted)
+        moved = good_request(turn)
         if turn.kind == "cut_off":
-            moved = msgspec.structs.replace(_AGAIN, higher_limit=True, changed=True, shortened=True)
             return msgspec.structs.replace(helping, state=state, number=number, moved=moved), None
         if turn.kind == "refusal":
             if helping.refused:
                 return helping, turn.text or "The child agent refused."
-            moved = msgspec.structs.replace(_AGAIN, other_model=True, changed=True)
             return (
                 msgspec.structs.replace(helping, state=state, number=number, moved=moved, refused=True),
                 None,
             )
         carried += turn.tokens
         if turn.kind == "pause":
-            moved = msgspec.structs.replace(_AGAIN, resent=True)
             return (
                 msgspec.structs.replace(helping, state=state, number=number, moved=moved, carried=carried),
                 None,
             )
-        arms, children = self._arms, self._children
-        self._arms, self._children = emitted.arms, emitted.children
-        for call in turn.runnable:
-            if not is_own(call.tool, self.offered):
-                text, _ = self._helper_call(call)
-                carried += count_tokens(text)
-        self._arms, self._children = arms, children
-        finished = finish_call(turn, self.offered) is not None
+        helping = msgspec.structs.replace(
+            helping, open=turn.runnable, arms=emitted.arms, children=emitted.children, carried=carried
+        )
+        helping = self._run_open(helping)
         said = turn.text or helping.said
-        if not turn.calls or finished:
-            if finished and turn.told is not None and not turn.text:
-                said = "Completed: " + (", ".join(turn.told.completed) or "none") + "."
-            return helping, said or "The child agent ended without an answer."
+        if ends(turn, self.offered):
+            return helping, last_words(turn, self.offered) or helping.said or NO_ANSWER
         return (
             msgspec.structs.replace(
-                helping, state=state, number=number, moved=_AGAIN, carried=carried, said=said, refused=False
+                helping, state=state, number=number, moved=moved, said=said, refused=False
             ),
             None,
         )
+
+    def _run_open(self, helping: Helping) -> Helping:
+        """The calls of a child agent's last turn are run, the harness's own tools aside."""
+        carried = helping.carried
+        for call in helping.open:
+            if not is_own(call.tool, self.offered):
+                carried += count_tokens(self._call_of(helping, call)[0])
+        return msgspec.structs.replace(helping, open=(), carried=carried)
+
+    def _call_of(self, helping: Helping, call: Call) -> tuple[str, bool]:
+        """What a call of a child agent's last turn does and is answered."""
+        arms, waiting = self._arms, self._children
+        self._arms, self._children = helping.arms, helping.children
+        answer = self._helper_call(call)
+        self._arms, self._children = arms, waiting
+        return answer
 
     def _helper_call(self, call: Call) -> tuple[str, bool]:
         """A call of a child agent's; it may have a child of its own."""
         if call.tool == DELEGATE_TOOL:
             child = next((child for child in self._children if child.arguments == call.arguments), None)
             if child is not None:
-                start = self.player.child(child, self.state)
-                inner = Helping(call.id, child, start, count_tokens(call.arguments))
+                inner = self._beginning(call, child)
                 while True:
                     if over_budget(self.limits, self.tokens, self.input_tokens, self.output_tokens):
                         return "The child agent was stopped: the limit is reached.", True
@@ -163,3 +199,24 @@ class ChildAgents(Tools):
                         return said, False
         known = self._recorded(call.tool, call.arguments) if self.careful else None
         return self._scripted(call, call.arguments) if known is None else (known.text, known.error)
+
+
+def good_request(turn: Turn) -> Stimulus:
+    """What the next request is to a child agent's model where all goes well."""
+    if turn.kind == "cut_off":
+        return msgspec.structs.replace(AGAIN, higher_limit=True, changed=True, shortened=True)
+    if turn.kind == "refusal":
+        return msgspec.structs.replace(AGAIN, other_model=True, changed=True)
+    return msgspec.structs.replace(AGAIN, resent=True) if turn.kind == "pause" else AGAIN
+
+
+def ends(turn: Turn, offered: Offered) -> bool:
+    """Whether a child agent ends with this turn, of content: nothing is called in it, or the finish tool."""
+    return not turn.calls or finish_call(turn, offered) is not None
+
+
+def last_words(turn: Turn, offered: Offered) -> str:
+    """What a child agent says with the turn that it ends with; empty where that is nothing."""
+    if not turn.text and turn.told is not None and finish_call(turn, offered) is not None:
+        return "Completed: " + (", ".join(turn.told.completed) or "none") + "."
+    return turn.text

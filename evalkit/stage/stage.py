@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+import msgspec
+
 from evalkit.core.events import Approves, Compacts, UserWrites
 from evalkit.core.keys import with_key
 from evalkit.core.requests import Delivered, Request, Result, stimulus
 from evalkit.core.tasks import Limits, Task
 from evalkit.core.trace import Trace
-from evalkit.core.turns import Call, Turn, make_turn
+from evalkit.core.turns import Call, Text, Turn, make_turn, parse_arguments
 from evalkit.scenarios.emissions import DELEGATE_TOOL, Emission, freshen
 from evalkit.scenarios.player import Player
+from evalkit.stage.child_conversation import ChildConversation
 from evalkit.stage.compactor import WINDOW_FULL
 from evalkit.stage.conversation import Answered
 from evalkit.stage.events import Events, Words
@@ -74,6 +77,11 @@ class Stage(Events):
     def reports(self) -> int:
         """The input tokens that the next answer reports at least: they make a program compact."""
         return self.compactor.reports if self.compactor is not None else 0
+
+    @property
+    def delegates(self) -> bool:
+        """Whether the model hands shares of the work to child agents, and so has to be offered the tool."""
+        return self.player.delegates
 
     @property
     def played_out(self) -> bool:
@@ -159,8 +167,8 @@ class Stage(Events):
             turn = emitted.turn
         self._arms = emitted.arms
         self._children = emitted.children
-        if self._helped or self._helping is not None:
-            self._helping, self._helped = None, {}
+        if self._helped or self._helping:
+            self._helping, self._helped = (), {}
         self._idle = 0
         self.faulted = False
         self.ran = {}
@@ -215,17 +223,7 @@ class Stage(Events):
         ``key`` is the harness's own idempotency key, put in the place of the model's; ``instead`` are the
         arguments that a person put in the place of the model's.
         """
-        if self._crash_after == 0:
-            self._crash()
-        turn = self.previous.turn
-        if self.trace is not None:
-            begun = self._emitted.begun
-            if begun is not None:
-                turn = self._broken(begun, turn, call)
-            self.trace.runs(turn, call)
-        if self.player.unusual:
-            self._waiting = tuple(words.after_call() for words in self._waiting)
-            self._sayable = self._sayable.after_call() if self._sayable is not None else None
+        self._begins(call)
         arguments = instead or (call.arguments if key is None else with_key(call.arguments, key))
         if call.tool == DELEGATE_TOOL:
             helped = self._help(call)
@@ -246,12 +244,107 @@ class Stage(Events):
         if self.compactor is not None and not error:
             self._tell(call, arguments, text)
         if self._crash_after is not None:
-            self._crash_after -= 1
-            if self._crash_after == 0:
-                # Its effect has happened, and nobody was told.
-                del self.ran[call.id]
-                self._crash()
+            self._has_run(call)
         return result
+
+    def _begins(self, call: Call) -> None:
+        """The harness has a call of the last turn run."""
+        if self._crash_after == 0:
+            self._crash()
+        turn = self.previous.turn
+        if self.trace is not None:
+            begun = self._emitted.begun
+            if begun is not None:
+                turn = self._broken(begun, turn, call)
+            self.trace.runs(turn, call)
+        if self.player.unusual:
+            self._waiting = tuple(words.after_call() for words in self._waiting)
+            self._sayable = self._sayable.after_call() if self._sayable is not None else None
+
+    def _has_run(self, call: Call) -> None:
+        """A call has had its effect, where one of the turn is to be the harness's last."""
+        assert self._crash_after is not None
+        self._crash_after -= 1
+        if self._crash_after == 0:
+            # Its effect has happened, and nobody was told.
+            del self.ran[call.id]
+            self._crash()
+
+    # Child agents whose harness asks for their turns itself
+
+    def child(self, call: Call, within: ChildConversation | None = None) -> ChildConversation | None:
+        """The conversation of the child agent of a delegate call; None where the script has none for it.
+
+        ``within``: the call is a child's own.
+        """
+        child = self._child_for(call) if within is None else within.waiting(call)
+        if child is None:
+            return None
+        if within is None:
+            self._begins(call)
+        helping = self._beginning(call, child)
+        if within is None:
+            self._helping = (*self._helping, helping)
+        name = str((parse_arguments(call.arguments) or {}).get("name", ""))
+        return ChildConversation(self, call, name, helping, within)
+
+    def child_asks(self, child: ChildConversation, request: Request) -> Turn:
+        """The answer to a request of a child agent's conversation."""
+        self._forget(child.stand(request))
+        carried = child.carries(request)
+        if child.answer is not None and request.lost:
+            # Who has forgotten the conversation is told what came of it.
+            turn = make_turn((Text(child.answer),), "end_turn")
+            self._spend(carried, Emission(turn, "", ""))
+            self._child_ended(child)
+            return turn
+        helping = child.helping
+        state, emitted = self._emit(helping, child.moved(request, carried, self._finish_tool))
+        if self._over(helping, state):
+            emitted = self.player.over
+        turn = emitted.turn
+        after = msgspec.structs.replace(helping, state=state, number=helping.number + 1, carried=carried)
+        if turn.is_no_turn:
+            child.no_turn(request, emitted, after)
+        else:
+            self._spend(carried, emitted)
+            child.delivered(request, emitted, after, carried)
+        self._helps(child)
+        if child.answer is None and child.ends_with(turn):
+            self._child_ended(child)
+        return turn
+
+    def child_runs(self, child: ChildConversation, call: Call) -> Result:
+        """Run a call of a child agent's last turn on the world."""
+        helping = child.helping
+        if call not in helping.open and self.trace is not None:
+            # Of a turn that was cut off or refused, run already, or called by nobody.
+            self.trace.runs(child.previous.turn, call)
+        result = Result(call.id, *self._call_of(helping, call))
+        child.has_run(call, result)
+        self._helps(child)
+        return result
+
+    def _helps(self, child: ChildConversation) -> None:
+        """Keep where a child agent stands, for who goes on from here; a child's own are within its call."""
+        self._helping = tuple(
+            child.helping if helping.call == child.call.id else helping for helping in self._helping
+        )
+
+    def _child_ended(self, child: ChildConversation) -> None:
+        """A child agent has said its last words: the call that it worked in is answered with them."""
+        result = Result(child.call.id, child.answer or "")
+        if child.within is not None:
+            child.within.has_run(child.call, result)
+            return
+        self._helping = tuple(helping for helping in self._helping if helping.call != child.call.id)
+        turn = self.previous.turn
+        if turn is None or child.call not in turn.calls:
+            return
+        self._helped = {**self._helped, child.call.arguments: result.text}
+        self.ran[child.call.id] = result
+        if self._crash_after is not None:
+            self._has_run(child.call)
 
     @staticmethod
     def _broken(begun: Turn, turn: Turn | None, call: Call) -> Turn | None:
@@ -266,9 +359,9 @@ class Stage(Events):
             setattr(copy, name, getattr(self, name))
         copy.world = self.world.fork()
         copy.ran = dict(self.ran)
-        if self._helping is not None:
+        for helping in self._helping:
             # Who goes on from here, without limits, lets the helper go on.
-            copy.ran.pop(self._helping.call, None)
+            copy.ran.pop(helping.call, None)
         copy.trace = None
         copy.crashes = False
         copy.compactor = None

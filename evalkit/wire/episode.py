@@ -12,7 +12,9 @@ import msgspec
 from evalkit.core.channels import is_own
 from evalkit.core.events import Crashed
 from evalkit.core.requests import Request, Result
-from evalkit.core.turns import Claim, Finish, Text, Turn, make_turn
+from evalkit.core.tasks import occurs_whole
+from evalkit.core.turns import Call, Claim, Finish, Text, Turn, make_turn, parse_arguments
+from evalkit.scenarios.emissions import DELEGATE_TOOL
 from evalkit.wire.answers import Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
 from evalkit.wire.codecs import CODECS
@@ -38,14 +40,16 @@ from evalkit.wire.openai_chat.answers import chunks
 from evalkit.wire.openai_responses.compaction import compacted
 from evalkit.wire.replies import Reply, json_reply, refusal, stream_reply
 from evalkit.wire.rules import judge, neutral, place_of, say_neutral
-from evalkit.wire.side_requests import Side, asks_for_summary, count, reply, side_request
-from evalkit.wire.stage_protocol import Script, call_for
+from evalkit.wire.side_requests import Side, asks_for_summary, begins_child, count, reply, side_request
+from evalkit.wire.stage_protocol import Script, call_for, makes
 from evalkit.wire.summaries import answered_calls, told_words
 from evalkit.wire.tool_names import ToolNames
 from evalkit.wire.user_words import Words
 
 RECORDED = "recorded"
 OVER = "The episode is over."
+#: What a request of a child agent that the model has not called is: beside the task.
+NOBODYS_CHILD = "child agent without a call"
 #: Signs of a tool's name that a harness made up.
 _SHOWN = 80
 #: How long an answer is held for the user's words to be fetched.
@@ -61,6 +65,7 @@ class WireEpisode:
 
     ``sides`` are a harness's own side requests, ``names`` its names of the tools, ``own_tools`` the tools of
     its own that the server offers beside the world's. ``blocking`` says that the world takes its time.
+    ``mark`` tells the answers of a child agent's conversation, which is an episode within the episode.
     """
 
     def __init__(
@@ -71,8 +76,14 @@ class WireEpisode:
         names: ToolNames | None = None,
         own_tools: tuple[str, ...] = (),
         blocking: bool = False,
+        mark: str = "",
     ) -> None:
         self.script = script
+        self.mark = mark
+        #: The conversations of child agents whose harness asks for their turns itself.
+        self.children: list[WireEpisode] = []
+        #: Of a child agent's: the call that it works in, and the number of the turn that made it.
+        self.works_in: tuple[str, int] = ("", 0)
         script.remembers = True
         self.sides = sides
         self.names = names or ToolNames()
@@ -138,6 +149,13 @@ class WireEpisode:
         incoming = CODECS[dialect].read(body)
         if asks_for_summary(incoming, self.sides):
             return self._sum_up(dialect, body, incoming)
+        words = begins_child(incoming, self.sides)
+        child = self._child_of(incoming, words)
+        if child is not None:
+            return self._answer_child(child, dialect, raw, retried=retried)
+        if words is not None:
+            self.seen.side[NOBODYS_CHILD] += 1
+            return self._aside(dialect, body, incoming, NOBODYS_CHILD)
         kind = side_request(incoming, self.sides, has_tools=self._has_tools)
         if kind is not None and incoming.continues is None:
             self.seen.side[kind] += 1
@@ -263,7 +281,7 @@ class WireEpisode:
         if not self.script.played_out:
             self.seen.unreachable.update(unreachable(turn, incoming))
         self.turns += 1
-        wire, ids = with_ids(self.names.renamed(turn), CODECS[dialect].call, self.turns)
+        wire, ids = with_ids(self.names.renamed(turn), CODECS[dialect].call + self.mark, self.turns)
         self._spoken.delivered(wire)
         memory.turns.append(Held(joined.point, Sent(turn, wire, out.id, ids), joined.parent))
         memory.fault, memory.delivered, memory.summed, memory.died = False, False, False, False
@@ -279,7 +297,9 @@ class WireEpisode:
         begun = self.script.begun
         if begun is None:
             return None
-        broken = with_ids(self.names.renamed(begun), f"{CODECS[dialect].call}broken_", self.turns + 1)[0]
+        broken = with_ids(
+            self.names.renamed(begun), f"{CODECS[dialect].call}{self.mark}broken_", self.turns + 1
+        )[0]
         self._spoken.delivered(broken)
         return broken
 
@@ -295,6 +315,72 @@ class WireEpisode:
         else:
             events = CODECS[dialect].events(out)
         return stream_reply(dialect, events, said=said, turn=self.turns)
+
+    # Child agents
+
+    def _child_of(self, incoming: Incoming, words: str | None) -> WireEpisode | None:
+        """The child agent's conversation that a request is of; a new one where its ``words`` begin that."""
+        for child in self.children:
+            if child.holds(incoming):
+                return child
+        if words is None:
+            return None
+        same = [child for child in self.children if child.memory.prompt == prompt_of(incoming.pieces)]
+        if any(piece.role == "assistant" for piece in incoming.pieces):
+            return same[-1] if same else self._new_child(words)
+        # Several may begin with the same words; a child that has no turn yet is asked again behind a fault.
+        again = [child for child in same if not child.turns]
+        return (again[-1] if again else self._new_child(words)) or (same[-1] if same else None)
+
+    def _new_child(self, words: str) -> WireEpisode | None:
+        """The conversation of a child agent that no request was of yet; of several the one that is named."""
+        parents: list[tuple[Any, Any]] = [(self.script, None)]
+        parents += [(child.script, child.script) for child in self.children]
+        taken = {child.works_in for child in self.children}
+        waiting = [
+            (call, within, (call.id, script.previous.number))
+            for script, within in parents
+            for call in (script.previous.turn.calls if script.previous.turn is not None else ())
+            if call.tool == DELEGATE_TOOL and call.id not in script.ran
+        ]
+        free = [each for each in waiting if each[2] not in taken]
+        for call, within, place in [each for each in free if _names(each[0], words)] or free:
+            script = self.script.child(call, within)  # type: ignore[attr-defined]
+            if script is not None:
+                child = self._beside_own(script)
+                child.works_in = place
+                return child
+        return None
+
+    def _beside_own(self, script: Script) -> WireEpisode:
+        """A further conversation of this episode, with a script of its own."""
+        sides = tuple(side for side in self.sides if side.kind != "child")
+        mark = f"_child{len(self.children) + 1}"
+        child = WireEpisode(script, sides=sides, names=self.names, own_tools=self.own_tools, mark=mark)
+        child.seen = self.seen
+        self.children.append(child)
+        return child
+
+    def holds(self, incoming: Incoming) -> bool:
+        """Whether a request goes on from an answer of this child's conversation, by an id of it."""
+        ids = [incoming.continues] if incoming.continues is not None else []
+        ids += [p.block.id for p in incoming.pieces if isinstance(p.block, Call | Result)]
+        return any(f"{self.mark}_" in name for name in ids)
+
+    def _answer_child(self, child: WireEpisode, dialect: Dialect, raw: bytes, *, retried: bool) -> Reply:
+        """Answer a request of a child agent's conversation; the parent's stands where it stood."""
+        name = child.script.name  # type: ignore[attr-defined]
+        self.seen.children[name] += 1
+        answer = child._answer(dialect, raw, retried=retried, beside=False)
+        child.memory.delivered = True
+        if self.script.crash_answered:
+            self.lives.end_in(self.script.crash_wait + _ON_ITS_WAY_MS)
+        return msgspec.structs.replace(answer, turn=0, said=f"child {name}, {answer.said}")
+
+    def _calling(self, tool: str, arguments: dict[str, Any]) -> Script:
+        """Whose call a harness runs: the parent's, or that of a child agent which waits for it."""
+        scripts = (self.script, *(child.script for child in self.children))
+        return next((script for script in scripts if makes(script, tool, arguments)), self.script)
 
     # Compactions
 
@@ -343,11 +429,11 @@ class WireEpisode:
         return msgspec.structs.replace(answer, turn=0)
 
     def _next_id(self, dialect: Dialect) -> str:
-        return f"{CODECS[dialect].answer}_{self.turns + 1:06d}"
+        return f"{CODECS[dialect].answer}{self.mark}_{self.turns + 1:06d}"
 
     def _known(self, dialect: Dialect, name: str) -> bool:
         """Whether an id is that of an answer of this episode."""
-        serial = name.removeprefix(CODECS[dialect].answer + "_")
+        serial = name.removeprefix(f"{CODECS[dialect].answer}{self.mark}_")
         return serial.isascii() and serial.isdigit() and 1 <= int(serial) <= self.turns
 
     # Background responses
@@ -422,9 +508,10 @@ class WireEpisode:
             self.lives.await_death()
             return Result("", OVER, True)
         try:
-            if tool not in self.script.task.tools:
+            if tool not in self.script.task.tools and not self._delegated(tool):
                 self.seen.unoffered[name[:_SHOWN]] += 1
-            result = self.script.run(*call_for(self.script, tool, arguments))
+            script = self._calling(tool, arguments) if self.children else self.script
+            result = script.run(*call_for(script, tool, arguments))
             if self.script.crash_answered:
                 self.lives.end_in(self.script.crash_wait + _ON_ITS_WAY_MS)
             return result
@@ -435,6 +522,14 @@ class WireEpisode:
         except Exception as error:
             self.failure = error
             return Result("", OVER, True)
+
+    def _delegated(self, tool: str) -> bool:
+        return tool == DELEGATE_TOOL and self.delegates
+
+    @property
+    def delegates(self) -> bool:
+        """Whether the model hands shares of the work to child agents, and so is offered the tool."""
+        return getattr(self.script, "delegates", False)
 
     # The user's words, and the script's kills
 
@@ -494,6 +589,12 @@ class WireEpisode:
         if sent is None or sent.id != name:
             return "none", None
         return sent.turn.claim, sent.turn.told
+
+
+def _names(call: Call, words: str) -> bool:
+    """Whether a child agent's first words hold the name that its delegate call gives it."""
+    name = (parse_arguments(call.arguments) or {}).get("name")
+    return isinstance(name, str) and occurs_whole(name, words)
 
 
 def _digest(raw: bytes) -> bytes:

@@ -38,6 +38,8 @@ class Seen:
         self.warnings: Counter[str] = Counter()
         self.inexpressible: Counter[str] = Counter()
         self.unreachable: Counter[str] = Counter()
+        #: Requests of child agents' conversations, by the child's name.
+        self.children: Counter[str] = Counter()
         #: Tools that were called and that nobody offered.
         self.unoffered: Counter[str] = Counter()
         self._refused_body = b""

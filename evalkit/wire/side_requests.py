@@ -12,7 +12,7 @@ import msgspec
 from evalkit.core.turns import Finish, Text, Turn, count_tokens, make_turn
 from evalkit.scenarios.output_schema import typed_output
 from evalkit.wire.answers import encode_json
-from evalkit.wire.incoming import Incoming, last_words, user_text
+from evalkit.wire.incoming import Incoming, last_words, user_text, user_texts
 
 #: The fixed words of a reply.
 REPLY = "Noted."
@@ -27,12 +27,13 @@ class Side(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A rule of a harness's own: a request without tools whose instructions or words hold ``contains``.
 
     ``kind``: what it is for. A ``compact`` request asks for a summary of the conversation. It may go on from
-    the conversation and offer tools: its last message, or its instructions, hold ``contains``.
+    the conversation and offer tools: its last message, or its instructions, hold ``contains``. A ``child``
+    request is of a child agent's conversation: its first message, or its instructions, hold ``contains``.
     """
 
     name: str
     contains: str
-    kind: Literal["plain", "compact"] = "plain"
+    kind: Literal["plain", "compact", "child"] = "plain"
 
 
 def asks_for_summary(incoming: Incoming, rules: tuple[Side, ...]) -> bool:
@@ -42,6 +43,12 @@ def asks_for_summary(incoming: Incoming, rules: tuple[Side, ...]) -> bool:
         return False
     said = incoming.system + "\n" + last_words(incoming)
     return any(words in said for words in compact)
+
+
+def begins_child(incoming: Incoming, rules: tuple[Side, ...]) -> str | None:
+    """The words in which a request says that it is a child agent's; None where it does not."""
+    said = incoming.system + "\n" + next(iter(user_texts(incoming)), "")
+    return said if any(rule.kind == "child" and rule.contains in said for rule in rules) else None
 
 
 def side_request(incoming: Incoming, rules: tuple[Side, ...], *, has_tools: bool) -> str | None:
@@ -55,7 +62,7 @@ def side_request(incoming: Incoming, rules: tuple[Side, ...], *, has_tools: bool
     if incoming.tools:
         return None
     for rule in rules:
-        if rule.kind == "compact":
+        if rule.kind != "plain":
             continue
         if rule.contains in incoming.system or rule.contains in user_text(incoming):
             return rule.name

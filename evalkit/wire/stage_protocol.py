@@ -73,23 +73,50 @@ class Script(Protocol):
         """Run a call on the world; ``key`` takes the place of the model's."""
 
 
+class Parent(Script, Protocol):
+    """The scripted side of a whole episode, whose model may hand work to child agents."""
+
+    @property
+    def delegates(self) -> bool:
+        """Whether it does, and so is to be offered the tool."""
+
+    def child(self, call: Call, within: Any = None) -> Child | None:
+        """The script of the child agent of a delegate call, which may be that of a child (``within``)."""
+
+
+class Child(Script, Protocol):
+    """The scripted side of a child agent's conversation."""
+
+    name: str
+    call: Call
+
+
 def call_for(script: Script, tool: str, arguments: dict[str, Any]) -> tuple[Call, str | None]:
     """The call that a harness makes when it runs a tool: one of the last turn, if one fits.
 
     One that has another key than the model's is the model's call under a key of the harness's own.
     """
+    fitting, key = _fitting(script, tool, arguments)
+    if not fitting:
+        return Call("", tool, encode_json(arguments).decode()), None
+    return _waiting(script, fitting), key
+
+
+def makes(script: Script, tool: str, arguments: dict[str, Any]) -> bool:
+    """Whether a call of the last turn, that waits for its answer, is what a harness runs."""
+    return any(call.id not in script.ran for call in _fitting(script, tool, arguments)[0])
+
+
+def _fitting(script: Script, tool: str, arguments: dict[str, Any]) -> tuple[list[Call], str | None]:
+    """The calls of the last turn that a harness may mean, and its own key where it put one in."""
     turn = script.previous.turn
     calls = [call for call in (turn.calls if turn is not None else ()) if call.tool == tool]
     exact = [call for call in calls if parse_arguments(call.arguments) == arguments]
     known = script.task.tools.get(tool)
     key = arguments.get(KEY_ARGUMENT)
     if not exact and known is not None and takes_key(known) and isinstance(key, str):
-        own = [call for call in calls if _but_key(parse_arguments(call.arguments)) == _but_key(arguments)]
-        if own:
-            return _waiting(script, own), key
-    if exact:
-        return _waiting(script, exact), None
-    return Call("", tool, encode_json(arguments).decode()), None
+        return [c for c in calls if _but_key(parse_arguments(c.arguments)) == _but_key(arguments)], key
+    return exact, None
 
 
 def _waiting(script: Script, fitting: list[Call]) -> Call:

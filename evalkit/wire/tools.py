@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Tool
+from evalkit.scenarios.emissions import DELEGATE_TOOL
 from evalkit.wire.answers import encode_json
 from evalkit.wire.episode import WireEpisode
 from evalkit.wire.incoming import BadRequest, parse_body
@@ -15,7 +16,8 @@ from evalkit.wire.replies import Reply, json_reply
 
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 
-#: The tools that a harness has of its own, for one that lets the server offer them.
+#: The tools that a harness has of its own, for one that lets the server offer them; and the one by which a
+#: model hands work to a child agent, offered where the script does so.
 OWN: dict[str, tuple[str, dict[str, Any]]] = {
     FINISH_TOOL: (
         "Report that the work is over: what was completed, what was skipped and why.",
@@ -39,6 +41,15 @@ OWN: dict[str, tuple[str, dict[str, Any]]] = {
             "additionalProperties": False,
         },
     ),
+    DELEGATE_TOOL: (
+        "Hand a share of the work to a helper of this name. It answers when it has ended.",
+        {
+            "type": "object",
+            "properties": {"name": {"type": "string"}},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    ),
 }
 
 
@@ -46,7 +57,8 @@ def definitions(episode: WireEpisode) -> list[tuple[str, str, dict[str, Any]]]:
     """Name, description and schema of each tool that the server offers to a harness."""
     tools: list[Tool] = list(episode.script.task.tools.values())
     offered = [(tool.name, tool.description, tool.schema()) for tool in tools]
-    return offered + [(name, *OWN[name]) for name in episode.own_tools]
+    own = (*episode.own_tools, *([DELEGATE_TOOL] if episode.delegates else []))
+    return offered + [(name, *OWN[name]) for name in own]
 
 
 def list_tools(episode: WireEpisode) -> Reply:

@@ -16,6 +16,7 @@ from evalkit.scenarios.loader import load_file
 from evalkit.scoring.soundness import check_scenario
 from tests.harnesses.episodes import played
 from tests.harnesses.test_approvals import MOORINGS, ONE_OF_EACH
+from tests.harnesses.test_child_agents import TWO
 from tests.harnesses.test_compaction import SEALS
 from tests.harnesses.test_whole_life import CRASH, LATER, WORDS
 
@@ -67,6 +68,16 @@ def test_it_compacts(tmp_path: Path, name: str, events: dict[str, Any], what: st
     episode, _ = played(documented(tmp_path, name, **events), 30.0, SEALS.replace("WHAT", what))
     assert (episode.outcome, episode.not_exercised) == ("done/complete", False)
     assert (episode.duplicate_effects, episode.correct) == (twice, not twice)
+
+
+def test_it_has_child_agents_of_its_own(tmp_path: Path) -> None:
+    child = [{"name": "helper", "kind": "child", "contains": "You are the helper"}]
+    document = {"name": "page", "summary": "", "run": ["{python}", "delegates.py"], "dialect": "anthropic"}
+    documented(tmp_path, "delegates.py")
+    harness = Harness(parse_manifest({**document, "resident": True, "side": child}, "harness.toml"), tmp_path)
+    episode, kept = played(harness, 30.0, TWO)
+    assert (episode.outcome, episode.correct, episode.helper_turns) == ("done/complete", True, 4)
+    assert kept.seen["child agents' requests"] == {"anna": 2, "bert": 2}
 
 
 def test_it_hears_words_while_it_works(tmp_path: Path) -> None:

@@ -259,7 +259,9 @@ def _turn(step: Step | Exchange) -> list[Any]:
     native = step.native if step.native not in (None, step.stop) else 0
     blocks = [[block["kind"], _cut(block["text"])] for block in step.blocks]
     results = [[_cut(result["text"]), int(bool(result["error"]))] for result in step.results]
-    return [step.stop, native, step.claim, blocks, results, [_cut(event) for event in step.before]]
+    by = getattr(step, "by", "")
+    before = [*step.before, f"of the child agent {by}"] if by else step.before
+    return [step.stop, native, step.claim, blocks, results, [_cut(event) for event in before]]
 
 
 def _answer(step: Step | Exchange) -> list[Any]:

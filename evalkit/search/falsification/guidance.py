@@ -131,7 +131,7 @@ class Guide:
 
     def _answers(self, tried: Tried) -> list[str]:
         """What the harness made of each move's turn, items left out; nothing for what is no turn."""
-        steps = [step for step in tried.kept.exchanges if step.number]
+        steps = [step for step in tried.kept.exchanges if step.number and not step.by]
         answers: list[str] = []
         turn = 0
         for place in tried.script.moves:
