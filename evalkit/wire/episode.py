@@ -326,31 +326,30 @@ class WireEpisode:
         if words is None:
             return None
         same = [child for child in self.children if child.memory.prompt == prompt_of(incoming.pieces)]
-        if any(piece.role == "assistant" for piece in incoming.pieces):
-            return same[-1] if same else self._new_child(words)
+        begins = all(piece.role != "assistant" for piece in incoming.pieces)
         # Several may begin with the same words; a child that has no turn yet is asked again behind a fault.
-        again = [child for child in same if not child.turns]
-        return (again[-1] if again else self._new_child(words)) or (same[-1] if same else None)
+        known = [child for child in same if not (begins and child.turns)]
+        return known[-1] if known else self._child_called(words)
 
-    def _new_child(self, words: str) -> WireEpisode | None:
-        """The conversation of a child agent that no request was of yet; of several the one that is named."""
+    def _child_called(self, words: str) -> WireEpisode | None:
+        """The conversation of the child agent of a delegate call; of several the one that is named."""
         parents: list[tuple[Any, Any]] = [(self.script, None)]
         parents += [(child.script, child.script) for child in self.children]
-        taken = {child.works_in for child in self.children}
-        waiting = [
-            (call, within, (call.id, script.previous.number))
+        calls = [
+            (call, within, (call.id, script.previous.number), call.id in script.ran)
             for script, within in parents
             for call in (script.previous.turn.calls if script.previous.turn is not None else ())
-            if call.tool == DELEGATE_TOOL and call.id not in script.ran
+            if call.tool == DELEGATE_TOOL
         ]
-        free = [each for each in waiting if each[2] not in taken]
-        for call, within, place in [each for each in free if _names(each[0], words)] or free:
-            script = self.script.child(call, within)  # type: ignore[attr-defined]
+        calls = [each for each in calls if _names(each[0], words)] or calls
+        known = {child.works_in: child for child in self.children}
+        for call, within, place, ran in calls:
+            script = None if ran or place in known else self.script.child(call, within)  # type: ignore[attr-defined]
             if script is not None:
                 child = self._beside_own(script)
                 child.works_in = place
                 return child
-        return None
+        return next((known[place] for _, _, place, _ in calls if place in known), None)
 
     def _beside_own(self, script: Script) -> WireEpisode:
         """A further conversation of this episode, with a script of its own."""

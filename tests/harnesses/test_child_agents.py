@@ -17,7 +17,7 @@ from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
 from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
 from evalkit.strategies.presets import PRESETS
-from tests.harnesses.episodes import played, program
+from tests.harnesses.episodes import PLAIN, played, program
 
 #: A program over the Messages API by hand, which runs the tool like any other.
 WITHIN = """
@@ -65,6 +65,11 @@ AT_ONCE = ITSELF.replace(
     """    from concurrent.futures import ThreadPoolExecutor
     with ThreadPoolExecutor() as pool:
         return list(pool.map(lambda call: called(job, call), calls))""",
+)
+#: The last call of a turn first.
+BACKWARDS = ITSELF.replace(
+    "    return [called(job, call) for call in calls]",
+    "    return [called(job, call) for call in calls[::-1]][::-1]",
 )
 SIDE = [{"name": "helper", "kind": "child", "contains": "You are the helper"}]
 MANIFEST: dict[str, Any] = {"dialect": "anthropic", "resident": True, "side": SIDE, "events": {"crash": True}}
@@ -124,7 +129,9 @@ def test_the_library_comes_out_as_with_the_reference_loop(tmp_path: Path, text: 
         assert ("child agents' requests" in kept.seen) == (text is ITSELF and episode.helper_turns > 0)
 
 
-@pytest.mark.parametrize("text", [WITHIN, ITSELF, AT_ONCE], ids=["within the call", "itself", "at once"])
+@pytest.mark.parametrize(
+    "text", [WITHIN, ITSELF, BACKWARDS, AT_ONCE], ids=["within the call", "itself", "backwards", "at once"]
+)
 def test_several_children_are_told_apart(tmp_path: Path, text: str) -> None:
     episode, kept = played(program(tmp_path, text, **MANIFEST), text=TWO)
     assert (episode.outcome, episode.correct, episode.helper_turns) == ("done/complete", True, 4)
@@ -136,6 +143,35 @@ def test_several_children_are_told_apart(tmp_path: Path, text: str) -> None:
     assert [result["text"] for step in anna for result in step.results] == ["north: done"]
 
 
+@pytest.mark.parametrize(("text", "offered"), [(TWO, True), (PLAIN, False)])
+def test_the_tool_is_offered_where_the_model_uses_it(tmp_path: Path, text: str, offered: bool) -> None:
+    names = WITHIN.replace(
+        "    converse(job", "    print([tool['name'] for tool in job.tools])\n    converse(job"
+    )
+    _, kept = played(program(tmp_path, names, **MANIFEST), text=text)
+    assert ("'delegate'" in kept.output) == offered
+
+
+AGAIN = ITSELF.replace(
+    '    return converse(job, f"You',
+    "    converse(job, f\"You are the helper {call['input']['name']}. {job.prompt}\")\n"
+    '    return converse(job, f"ONCE MORE: You',
+)
+
+
+def test_a_child_that_is_asked_in_another_conversation_says_its_answer_again(tmp_path: Path) -> None:
+    episode, kept = played(program(tmp_path, AGAIN.replace("ONCE MORE", "Once more"), **MANIFEST), text=TWO)
+    # In words of its own it has forgotten all, and is told what came of it.
+    said = [block["text"] for step in kept.exchanges if step.by == "anna" for block in step.blocks]
+    assert said[1:] == ["The north is painted."] * 2
+    assert (episode.outcome, episode.correct, episode.helper_turns) == ("done/complete", True, 6)
+
+
+def test_a_child_that_is_asked_the_same_again_does_it_twice(tmp_path: Path) -> None:
+    episode, _ = played(program(tmp_path, AGAIN.replace("ONCE MORE: ", ""), **MANIFEST), text=TWO)
+    assert (episode.outcome, episode.helper_turns, episode.duplicate_effects) == ("done/complete", 8, 2)
+
+
 def test_a_child_whose_words_are_lost_is_an_altered_result(tmp_path: Path) -> None:
     drops = ITSELF.replace('return converse(job, f"You', 'converse(job, f"You').replace(
         '{job.prompt}")', '{job.prompt}")\n    return ""'
@@ -144,8 +180,8 @@ def test_a_child_whose_words_are_lost_is_an_altered_result(tmp_path: Path) -> No
     assert (episode.outcome, episode.altered_results) == ("done/complete", 2)
 
 
-def test_a_child_that_begins_again_goes_on_where_it_stood(tmp_path: Path) -> None:
-    # It gives each child up behind its first request, and begins its conversation anew.
+def test_a_child_that_begins_again_is_asked_anew(tmp_path: Path) -> None:
+    # It gives each child up behind its first request, and begins its conversation again.
     forgets = ITSELF.replace(
         "def called(job, call):",
         "def called(job, call):\n"
@@ -153,10 +189,10 @@ def test_a_child_that_begins_again_goes_on_where_it_stood(tmp_path: Path) -> Non
         "        prompt = f\"You are the helper {call['input']['name']}. {job.prompt}\"\n"
         "        ask(job, [{'role': 'user', 'content': prompt}], job.tools)",
     )
-    episode, _ = played(program(tmp_path, forgets, **MANIFEST), text=TWO)
-    # The child believes to have done what it called in the turn that was dropped.
-    assert episode.outcome == "done/spoiled"
-    assert episode.duplicate_effects == 0
+    episode, kept = played(program(tmp_path, forgets, **MANIFEST), text=TWO)
+    assert kept.seen["child agents' requests"] == {"anna": 3, "bert": 3}
+    # As in the parent's conversation, the same request finds the script where it stood at it.
+    assert (episode.outcome, episode.helper_turns, episode.duplicate_effects) == ("done/complete", 6, 0)
 
 
 def test_a_cut_off_call_of_a_child_is_no_call(tmp_path: Path) -> None:
