@@ -27,22 +27,16 @@ def with_events() -> tuple[str, ...]:
     return (WORKER, *(name for name, harness in shipped().items() if harness.events != Events()))
 
 
-def _compacts(name: str) -> bool:
-    """Whether a harness is there for its compaction: killed, it does what its sibling without one does."""
-    return not is_worker(name) and find_harness(name).events.compact is not None
-
-
 def make_guarantees(names: tuple[str, ...], plays: int, workers: int | None, runs: Path, out: Path) -> None:
-    """Run what is missing and write the page; without names of all, those with a compaction unplayed."""
+    """Run what is missing and write the page; without names of all."""
     every = names or with_events()
-    played = [name for name in every if names or not _compacts(name)]
     set_up_all(tuple(name for name in every if not is_worker(name)))
     eventful = [scenario for scenario in load_suites() if scenario.events]
     shown = load_file(GUARANTEES)
     cells: dict[str, dict[str, tuple[Cell, ...]]] = {name: {} for name in every}
     for play in range(1, plays + 1):
         # Each play is a run of its own: what was played before is kept when more are asked for.
-        for name in played:
+        for name in every:
             on = f"the guarantees, play {play} of {plays}"
             store = kept_run(shown, name, workers, runs / f"play-{play}", on)
             for scenario, cell in cells_of(store).items():
