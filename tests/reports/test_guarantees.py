@@ -239,9 +239,14 @@ def test_the_shipped_page_names_what_is_there() -> None:
         assert scenario in known
     crashes = page.split("## When it is killed")[1].split("## When a person decides")[0]
     rows = set(re.findall(r"^\| (\S+) \|", crashes, re.M)) - {"harness", "---"}
-    assert rows <= set(with_events())
-    frameworks = {name.partition(":")[0] for name in with_events()}
-    assert {name.partition(":")[0] for name in rows} == frameworks
+    assert rows == set(with_events())
+    plays = int(re.search(r"--plays (\d+)", page)[1])  # type: ignore[index]
+    for row in re.findall(r"^\| (?!harness |---)\S+ \| .*$", crashes, re.M):
+        cells = [cell.strip(" *") for cell in row.strip("| ").split(" | ")[3:]]
+        for cell in cells:
+            # Each cell rests on as many plays as the command gives.
+            counts = re.findall(r" (\d+)(?:/\d+)?(?:,|$)", cell)
+            assert cell == "·" or sum(map(int, counts)) == plays, row
     for name in rows:
         promised = () if is_worker(name) else find_harness(name).manifest.promises
         assert all(f"]({promise.source})" in page for promise in promised), name
