@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -111,6 +112,8 @@ class Observed(Stage):
     exchanges: list[Exchange]
     lock: threading.RLock
     closed: bool
+    #: How many child agents of each name held a conversation of their own.
+    _named: Counter[str]
     #: The person who decides about gated calls, where the harness asks one.
     approver: Approver | None
 
@@ -121,6 +124,7 @@ class Observed(Stage):
         for name in STAGE_SLOTS:
             setattr(observed, name, getattr(stage, name))
         observed.exchanges = []
+        observed._named = Counter()
         observed.lock = threading.RLock()
         observed.closed = False
         observed.approver = None
@@ -166,7 +170,13 @@ class Observed(Stage):
     def child(self, call: Call, within: ChildConversation | None = None) -> ChildConversation | None:
         with self.lock:
             self._check()
-            return super().child(call, within)
+            child = super().child(call, within)
+            if child is not None:
+                self._named[child.name] += 1
+                # Several of one name are told apart.
+                count = self._named[child.name]
+                child.name += f" ({count})" if count > 1 else ""
+            return child
 
     def child_asks(self, child: ChildConversation, request: Request) -> Turn:
         with self.lock:

@@ -83,6 +83,8 @@ class Approver:
             if isinstance(told, Mapping) and isinstance(told.get("arguments"), Mapping)
         ]
         if any(self._is_open(call) for _, call in asked):
+            # Who is killed as it waits has asked, whether it asks again or not.
+            self.exercised = self.exercised or self._stage.decides is not None
             self._stage.waits()
         for told, call in asked:
             decision = self._decide(call, resumed=resumed)

@@ -1,6 +1,7 @@
 """OpenAI's Agents SDK with a session in a file: it is resumed, steered, asked for approval, compacted."""
 
 import asyncio
+import dataclasses
 import json
 import pathlib
 
@@ -21,13 +22,29 @@ set_tracing_disabled(True)
 KEPT = pathlib.Path("run.json")
 
 
+@dataclasses.dataclass
+class Share:
+    """What the model says when it hands a share of the work on."""
+
+    name: str
+
+
 def agent_of(job):
     def tool(function):
         changes = not function.__name__.startswith(("list_", "read_"))
         asks = changes and job.variant == "approval"
         return function_tool(function, strict_mode=False, needs_approval=asks)
 
-    return Agent(name="worker", model=job.model, tools=[tool(function) for function in job.functions()])
+    tools = [tool(function) for function in job.functions() if function.__name__ != "delegate"]
+    if any(offered["name"] == "delegate" for offered in job.tools):
+        helper = Agent(name="helper", instructions="You are the helper.", model=job.model, tools=tools)
+
+        def begins(given):
+            return f"You are {given['params']['name']}. The task: {job.prompt}"
+
+        says = "Hand a share of the work to a helper of this name."
+        tools = [*tools, helper.as_tool("delegate", says, parameters=Share, input_builder=begins)]
+    return Agent(name="worker", model=job.model, tools=tools)
 
 
 async def streamed(job, agent, given, session):

@@ -13,16 +13,23 @@ function keep(messages) {
   return messages;
 }
 
-async function toolsOf(job) {
+async function toolsOf(job, model) {
   const made = {};
   for (const { name, description, input_schema } of await job.tools()) {
     made[name] = tool({
       description,
       inputSchema: jsonSchema(input_schema),
-      execute: async (args) => (await job.call(name, args)).text,
+      execute: async (args) =>
+        name === "delegate" ? helped(job, model, args.name, made) : (await job.call(name, args)).text,
     });
   }
   return made;
+}
+
+// A child agent within a call of the model's, with the same tools.
+async function helped(job, model, name, tools) {
+  const prompt = `You are the helper ${name}. The task: ${job.prompt}`;
+  return (await generateText({ model, tools, prompt, stopWhen: isStepCount(20) })).text;
 }
 
 // The calls of the last message that ask for approval, as the approver knows them.
@@ -72,10 +79,11 @@ async function oneRun(job, settings, messages) {
 }
 
 await serve(async (job) => {
-  const tools = await toolsOf(job);
+  const model = createAnthropic({ baseURL: `${job.anthropicUrl}/v1` })(job.model);
+  const tools = await toolsOf(job, model);
   const asks = Object.keys(tools).filter((name) => job.variant === "approval" && !/^(list|read)_/.test(name));
   const settings = {
-    model: createAnthropic({ baseURL: `${job.anthropicUrl}/v1` })(job.model),
+    model,
     tools,
     stopWhen: isStepCount(job.maxTurns ?? 40),
     toolApproval: Object.fromEntries(asks.map((name) => [name, "user-approval"])),

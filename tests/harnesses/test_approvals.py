@@ -239,6 +239,15 @@ class TestKilledWhileItWaits:
         episode = self.killed(tmp_path, PRESUMES, "callback", KILLED["before"], resident=True)
         assert (episode.unapproved_calls, episode.correct) == (2, False)
 
+    def test_who_does_not_ask_again_had_asked(self, tmp_path: Path) -> None:
+        gives_up = SAVES.replace(
+            "for decision in DECIDED:", "for decision in [] if job.resumes else DECIDED:"
+        )
+        assert gives_up != SAVES
+        episode = self.killed(tmp_path, gives_up, "callback", KILLED["before"], resident=True)
+        # The kill has landed while a person was asked: what came of it counts.
+        assert (episode.not_exercised, episode.correct) == (False, False)
+
     def test_who_never_asks_was_never_killed(self, tmp_path: Path) -> None:
         episode = self.killed(tmp_path, NEVER_ASKS, "callback", KILLED["before"], resident=True)
         assert episode.not_exercised

@@ -172,6 +172,16 @@ def test_a_child_that_is_asked_the_same_again_does_it_twice(tmp_path: Path) -> N
     assert (episode.outcome, episode.helper_turns, episode.duplicate_effects) == ("done/complete", 8, 2)
 
 
+def test_two_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    (twins,) = (each for each in DELEGATES if each.name == "twins-in-one-batch")
+    ((_, kept),) = all_of(program(tmp_path, AT_ONCE, **MANIFEST), [twins])
+    assert kept.seen["child agents' requests"] == {"painter": 2, "painter (2)": 2}
+    for name in kept.seen["child agents' requests"]:
+        own = [step for step in kept.exchanges if step.by == name]
+        (called,), (answered,) = own[0].blocks, own[0].results
+        assert answered["text"].removesuffix(": done") in called["text"]
+
+
 def test_a_child_whose_words_are_lost_is_an_altered_result(tmp_path: Path) -> None:
     drops = ITSELF.replace('return converse(job, f"You', 'converse(job, f"You').replace(
         '{job.prompt}")', '{job.prompt}")\n    return ""'

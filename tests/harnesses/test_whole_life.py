@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -374,18 +375,38 @@ class TestResumedBySeveralAtOnce:
         episode = play(tmp_path, claims, self.TEXT, resident=True, events={"crash": True})
         assert (episode.duplicate_effects, episode.not_exercised) == (0, False), episode
 
+    #: All but the first end before they ask for anything.
+    LEAVES = SAVES.replace(
+        "    messages = ",
+        "    if job.resumes:\n        try:\n            os.mkdir('taken')\n"
+        "        except FileExistsError:\n            os._exit(1)\n    messages = ",
+        1,
+    )
+
     def test_those_that_did_not_all_come_are_not_exercised(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(server, "_GATHERED_S", 3.0)
-        leaves = SAVES.replace(
-            "    messages = ",
-            "    if job.resumes:\n        try:\n            os.mkdir('taken')\n"
-            "        except FileExistsError:\n            os._exit(1)\n    messages = ",
-            1,
-        )
-        assert leaves != SAVES
-        assert play(tmp_path, leaves, self.TEXT, resident=True, events={"crash": True}).not_exercised
+        assert self.LEAVES != SAVES
+        assert play(tmp_path, self.LEAVES, self.TEXT, resident=True, events={"crash": True}).not_exercised
+
+    def test_who_ends_before_it_asks_is_not_waited_for(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        heard: list[float] = []
+        gathers = server._gathered
+
+        async def timed(entry: server.Entry) -> None:
+            began = time.monotonic()
+            await gathers(entry)
+            heard.append(time.monotonic() - began)
+
+        monkeypatch.setattr(server, "_gathered", timed)
+        episode = play(tmp_path, self.LEAVES, self.TEXT, resident=True, events={"crash": True})
+        # The one that stayed has gone on as soon as the others were dead, and not when the wait was over.
+        assert (episode.outcome, episode.not_exercised) == ("done/complete", True)
+        assert heard
+        assert max(heard) < 15
 
     def test_a_program_that_is_no_resident_one_is_not_played(self, tmp_path: Path) -> None:
         harness = made(tmp_path, SAVES, resident=False, events={"crash": True})
