@@ -146,7 +146,8 @@ def find_strategy(name: str, home: str = "") -> Strategy:
             f"unknown strategy {name!r}{guess}; known: {', '.join(known)}, module:name, or a YAML file"
         )
     if len(points) > 1:
-        raise StrategyError(f"strategy {name!r} is offered twice: {'; '.join(sorted(map(_definition, points)))}")
+        defined = "; ".join(sorted(map(_definition, points)))
+        raise StrategyError(f"strategy {name!r} is offered twice: {defined}")
     return _from_package(points[0])
 
 
