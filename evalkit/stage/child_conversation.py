@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
 from evalkit.core.requests import Delivered, Request, Result, Stimulus, stimulus
+from evalkit.core.tasks import Offered, Task
+from evalkit.core.trace import Trace
 from evalkit.core.turns import Call, Turn, count_tokens
 from evalkit.scenarios.emissions import Child, Emission
+from evalkit.scenarios.player import Player
 from evalkit.stage.child_agents import AGAIN, Helping, ends, good_request, last_words
 
-if TYPE_CHECKING:
-    from evalkit.stage.stage import Stage
+
+class ParentStage(Protocol):
+    """The stage of the whole episode, which plays the child agent's script."""
+
+    task: Task
+    trace: Trace | None
+    player: Player
+
+    @property
+    def offered(self) -> Offered: ...
+    def child_asks(self, child: ChildConversation, request: Request) -> Turn: ...
+    def child_runs(self, child: ChildConversation, call: Call) -> Result: ...
 
 
 class ChildConversation:
@@ -33,7 +46,7 @@ class ChildConversation:
     crash_wait = 0
 
     def __init__(
-        self, stage: Stage, call: Call, name: str, helping: Helping, within: ChildConversation | None
+        self, stage: ParentStage, call: Call, name: str, helping: Helping, within: ChildConversation | None
     ):
         self.call = call
         self.name = name

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 import threading
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from evalkit.core.channels import is_own
 from evalkit.core.events import Crashed
 from evalkit.core.requests import Request, Result
-from evalkit.core.tasks import occurs_whole
-from evalkit.core.turns import Call, Claim, Finish, Text, Turn, make_turn, parse_arguments
+from evalkit.core.turns import Claim, Finish, Text, Turn, make_turn
 from evalkit.scenarios.emissions import DELEGATE_TOOL
 from evalkit.wire.answers import Outgoing, with_ids
 from evalkit.wire.background import Pending, cancelled, missing, retrieved, too_late, under_way
+from evalkit.wire.child_conversations import ChildConversations
 from evalkit.wire.codecs import CODECS
 from evalkit.wire.continued_answers import check_continued_once, not_held
 from evalkit.wire.conversation import (
@@ -41,7 +41,7 @@ from evalkit.wire.openai_responses.compaction import compacted
 from evalkit.wire.replies import Reply, json_reply, refusal, stream_reply
 from evalkit.wire.rules import judge, neutral, place_of, say_neutral
 from evalkit.wire.side_requests import Side, asks_for_summary, begins_child, count, reply, side_request
-from evalkit.wire.stage_protocol import Script, call_for, makes
+from evalkit.wire.stage_protocol import Child, Script, call_for
 from evalkit.wire.summaries import answered_calls, told_words
 from evalkit.wire.tool_names import ToolNames
 from evalkit.wire.user_words import Words
@@ -80,10 +80,7 @@ class WireEpisode:
     ) -> None:
         self.script = script
         self.mark = mark
-        #: The conversations of child agents whose harness asks for their turns itself.
-        self.children: list[WireEpisode] = []
-        #: Of a child agent's: the call that it works in, and the number of the turn that made it.
-        self.works_in: tuple[str, int] = ("", 0)
+        self.children = ChildConversations(script, self._begin_child)
         script.remembers = True
         self.sides = sides
         self.names = names or ToolNames()
@@ -150,7 +147,7 @@ class WireEpisode:
         if asks_for_summary(incoming, self.sides):
             return self._sum_up(dialect, body, incoming)
         words = begins_child(incoming, self.sides)
-        child = self._child_of(incoming, words)
+        child = self.children.find(incoming, words)
         if child is not None:
             return self._answer_child(child, dialect, raw, retried=retried)
         if words is not None:
@@ -318,68 +315,22 @@ class WireEpisode:
 
     # Child agents
 
-    def _child_of(self, incoming: Incoming, words: str | None) -> WireEpisode | None:
-        """The child agent's conversation that a request is of; a new one where its ``words`` begin that."""
-        for child in self.children:
-            if child.holds(incoming):
-                return child
-        if words is None:
-            return None
-        same = [child for child in self.children if child.memory.prompt == prompt_of(incoming.pieces)]
-        begins = all(piece.role != "assistant" for piece in incoming.pieces)
-        # Several may begin with the same words; a child that has no turn yet is asked again behind a fault.
-        known = [child for child in same if not (begins and child.turns)]
-        return known[-1] if known else self._child_called(words)
-
-    def _child_called(self, words: str) -> WireEpisode | None:
-        """The conversation of the child agent of a delegate call; of several the one that is named."""
-        parents: list[tuple[Any, Any]] = [(self.script, None)]
-        parents += [(child.script, child.script) for child in self.children]
-        calls = [
-            (call, within, (call.id, script.previous.number), call.id in script.ran)
-            for script, within in parents
-            for call in (script.previous.turn.calls if script.previous.turn is not None else ())
-            if call.tool == DELEGATE_TOOL
-        ]
-        calls = [each for each in calls if _names(each[0], words)] or calls
-        known = {child.works_in: child for child in self.children}
-        for call, within, place, ran in calls:
-            script = None if ran or place in known else self.script.child(call, within)  # type: ignore[attr-defined]
-            if script is not None:
-                child = self._beside_own(script)
-                child.works_in = place
-                return child
-        return next((known[place] for _, _, place, _ in calls if place in known), None)
-
-    def _beside_own(self, script: Script) -> WireEpisode:
+    def _begin_child(self, script: Child, mark: str) -> WireEpisode:
         """A further conversation of this episode, with a script of its own."""
         sides = tuple(side for side in self.sides if side.kind != "child")
-        mark = f"_child{len(self.children) + 1}"
         child = WireEpisode(script, sides=sides, names=self.names, own_tools=self.own_tools, mark=mark)
         child.seen = self.seen
-        self.children.append(child)
         return child
-
-    def holds(self, incoming: Incoming) -> bool:
-        """Whether a request goes on from an answer of this child's conversation, by an id of it."""
-        ids = [incoming.continues] if incoming.continues is not None else []
-        ids += [p.block.id for p in incoming.pieces if isinstance(p.block, Call | Result)]
-        return any(f"{self.mark}_" in name for name in ids)
 
     def _answer_child(self, child: WireEpisode, dialect: Dialect, raw: bytes, *, retried: bool) -> Reply:
         """Answer a request of a child agent's conversation; the parent's stands where it stood."""
-        name = child.script.name  # type: ignore[attr-defined]
+        name = cast(Child, child.script).name
         self.seen.children[name] += 1
         answer = child._answer(dialect, raw, retried=retried, beside=False)
         child.memory.delivered = True
         if self.script.crash_answered:
             self.lives.end_in(self.script.crash_wait + _ON_ITS_WAY_MS)
         return msgspec.structs.replace(answer, turn=0, said=f"child {name}, {answer.said}")
-
-    def _calling(self, tool: str, arguments: dict[str, Any]) -> Script:
-        """Whose call a harness runs: the parent's, or that of a child agent which waits for it."""
-        scripts = (self.script, *(child.script for child in self.children))
-        return next((script for script in scripts if makes(script, tool, arguments)), self.script)
 
     # Compactions
 
@@ -509,7 +460,7 @@ class WireEpisode:
         try:
             if tool not in self.script.task.tools and not self._delegated(tool):
                 self.seen.unoffered[name[:_SHOWN]] += 1
-            script = self._calling(tool, arguments) if self.children else self.script
+            script = self.children.script_of(tool, arguments)
             result = script.run(*call_for(script, tool, arguments))
             if self.script.crash_answered:
                 self.lives.end_in(self.script.crash_wait + _ON_ITS_WAY_MS)
@@ -588,12 +539,6 @@ class WireEpisode:
         if sent is None or sent.id != name:
             return "none", None
         return sent.turn.claim, sent.turn.told
-
-
-def _names(call: Call, words: str) -> bool:
-    """Whether a child agent's first words hold the name that its delegate call gives it."""
-    name = (parse_arguments(call.arguments) or {}).get("name")
-    return isinstance(name, str) and occurs_whole(name, words)
 
 
 def _digest(raw: bytes) -> bytes:
