@@ -15,6 +15,7 @@ from evalkit.core.toml import toml_of
 from evalkit.harnesses.find import BEHAVIOURS, SHIPPED, find_harness, shipped
 from evalkit.harnesses.manifest import Events, Harness
 from evalkit.reports.harnesses.league.figures import (
+    DELEGATION,
     Behaviour,
     League,
     Row,
@@ -29,7 +30,8 @@ from evalkit.reports.harnesses.league.figures import (
 from evalkit.reports.harnesses.league.files import write_league
 from evalkit.runs.plan import WORKER, is_worker
 from evalkit.scenarios.loader import load_file
-from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.moves import DelegateMove
+from evalkit.scenarios.scenario import Scenario, walk
 from evalkit.scenarios.suites import load_suites
 from evalkit.wire.dialects import TITLES
 
@@ -54,7 +56,7 @@ def make_league(
     league = kept_league(out)
     set_up_all(tuple(name for name in names if not is_worker(name)))
     told, scenarios = _told(), load_suites(only) if library else []
-    families = {scenario.name: scenario.family for scenario in scenarios}
+    families = {scenario.name: _family(scenario) for scenario in scenarios}
     # A run of a part is not to stand in the way of the whole one.
     runs = out / "runs" / "part" if only else out / "runs"
     for name in filter(_has_a_row, names):
@@ -79,6 +81,12 @@ def _kept(new: League, out: Path) -> League:
     league = merged(kept_league(out), new)
     keep_league(league, out)
     return league
+
+
+def _family(scenario: Scenario) -> str:
+    """A scenario's family; those in which the model hands work to a child agent are one of their own."""
+    hands_on = any(isinstance(move, DelegateMove) for move in walk(scenario.moves))
+    return DELEGATION if hands_on else scenario.family
 
 
 def _eventful(name: str) -> bool:

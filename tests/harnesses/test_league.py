@@ -115,7 +115,7 @@ def test_the_library_is_in_two_tables_of_which_one_is_the_whole_life() -> None:
     # Nobody was played on approvals: no column of nothing.
     assert parts == {
         "The library by family": ["partial_completion"],
-        "The whole life: limits and effects": ["user_turns"],
+        "The whole life: limits, helpers, effects": ["user_turns"],
     }
     assert library_rows(LEAGUE, ["partial_completion"]) == [
         ("wide:strict", [(1, 1)], (1, 1)),
@@ -361,7 +361,7 @@ def test_a_league_of_one_that_needs_no_package(
     assert set(both.rows) == {REFERENCE, "other", "later"}
 
 
-SOME = ("migration-reports-at-four-of-six", "not-my-turn-yet")
+SOME = ("migration-reports-at-four-of-six", "child-translated")
 
 
 def test_a_part_of_the_library_is_played_again_and_the_rest_of_the_row_stays(tmp_path: Path) -> None:
@@ -376,6 +376,8 @@ def test_a_part_of_the_library_is_played_again_and_the_rest_of_the_row_stays(tmp
     league = kept_league(tmp_path)
     assert league is not None
     assert league.rows["other"] == old
+    # Child agents are a family of the league's own.
+    assert [league.families[name] for name in SOME] == ["partial_completion", "delegation"]
     mine = league.rows[REFERENCE]
     assert mine.library == {"late": RIGHT, **dict.fromkeys(SOME, Result(correct=True))}
     assert msgspec.structs.replace(mine, library=old.library) == old

@@ -150,10 +150,9 @@ def library_parts(league: League) -> list[tuple[str, str, list[str]]]:
             [family for family in families if family not in LIFE],
         ),
         (
-            "The whole life: limits and effects",
-            "The same of the families about limits, budgets, effects that come once, and the like, as far as "
-            "nothing comes from outside: it takes no notion of anything. "
-            "Child agents are in *background work*.",
+            "The whole life: limits, helpers, effects",
+            "The same of the families about limits, budgets, child agents (*delegation*), effects that come "
+            "once, and the like, as far as nothing comes from outside: it takes no notion of anything.",
             [family for family in families if family in LIFE],
         ),
     ]

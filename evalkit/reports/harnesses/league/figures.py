@@ -22,8 +22,10 @@ from evalkit.stats.severity import DAMAGE, DAMAGE_PLACE
 FILE = "league.json"
 #: The row of the authors' own loop: a reference, in no order with the others.
 REFERENCE = "gated-loop"
+#: What the league calls the family of all scenarios in which the model hands work to a child agent.
+DELEGATION = "delegation"
 #: The families in which something happens to a run from outside, or in which it has to stay within a limit.
-LIFE = ("approvals", "budgets", "compaction", "delegation", "limits_boundary", "resume_effects", "user_turns")
+LIFE = ("approvals", "budgets", "compaction", DELEGATION, "limits_boundary", "resume_effects", "user_turns")
 
 
 class Result(msgspec.Struct, frozen=True, omit_defaults=True):
