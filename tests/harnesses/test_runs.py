@@ -10,6 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evalkit.cli import main
+from evalkit.harnesses.find import BEHAVIOURS
+from evalkit.reports.harnesses.league.figures import kept_league
+from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.suites import load_suites
 from tests.harnesses.episodes import LOOP, PLAIN
 from tests.harnesses.test_whole_life import CRASH, SAVES
@@ -111,6 +114,29 @@ def test_the_guarantees_of_a_program(keeper: Path, monkeypatch: pytest.MonkeyPat
     assert Path("runs/play-1/keeper").stat().st_ino == began
     shown = evalkit("harnesses", "run", "keeper", "killed-after-the-effect")
     assert "not correct: duplicate effects" in shown.output
+
+
+def test_the_league_of_a_program_to_which_something_may_happen(
+    keeper: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of the library one scenario with a kill and one without; of the behaviours two.
+    few = load_suites(("worker-killed-before-the-first-effect", "migration-reports-at-four-of-six"))
+    behaviours = load_file(BEHAVIOURS)[:2]
+    monkeypatch.setattr("evalkit.cli.harness_league.load_suites", lambda given: behaviours if given else few)
+    monkeypatch.setattr("evalkit.cli.harness_league.load_file", lambda file: behaviours)
+    result = evalkit("harnesses", "league", "--harness", "keeper", "--workers", "1", "--out", "out")
+    assert result.exit_code == 0, result.output
+    league = kept_league(Path("out"))
+    assert league is not None
+    # It has no variant for events, so it stands in all three tables.
+    assert list(league.rows) == list(league.lives) == ["keeper"]
+    assert "migration-reports-at-four-of-six" in league.rows["keeper"].library
+    (one,) = league.lives["keeper"].lived
+    assert (one.scenario, one.player, one.why) == ("worker-killed-before-the-first-effect", "keeper", "")
+    page = Path("out/README.md").read_text(encoding="utf-8")
+    assert "## The whole life: what happens" in page
+    # It ends at the first answer without a call, and the work is not done.
+    assert "| framework | crash |\n| --- | --- |\n| keeper | 0 of 1, premature stop 1 |" in page
 
 
 def test_a_request_that_breaks_a_rule_of_one_api_is_counted_and_costs_no_episode(folder: Path) -> None:
