@@ -250,6 +250,17 @@ class TestKills:
         assert stage.happened == ()
         assert not stage.crash_answered
 
+    def test_after_words_alone_what_stands_behind_it_happens_to_who_was_resumed(self) -> None:
+        stage = staged(
+            [LIST, {"say": "On it."}, {"crash": True}, HURRY, {"work": "rest"}, DONE], crashes=True
+        )
+        on(stage, 2)
+        request = going_on(stage)
+        assert stage.happens(request) == ()
+        with pytest.raises(Crashed):
+            stage.ask(request)
+        assert stage.happens(request) == (UserWrites("Hurry."),)
+
     def test_with_an_answer_that_has_arrived(self) -> None:
         stage = staged(
             [LIST, {"crash": {"at": "reply"}}, {"work": "rest"}, DONE], remembers=True, crashes=True

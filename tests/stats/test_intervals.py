@@ -166,6 +166,10 @@ class TestIntraclassCorrelation:
     def test_of_observations_that_are_all_alike_is_none(self) -> None:
         assert intraclass_correlation([(5, 5), (5, 5)]) == 0
 
+    @pytest.mark.parametrize("clusters", [[], [(3, 5)], [(1, 1), (0, 1)], [(0, 0), (2, 4)]])
+    def test_of_too_little_is_none(self, clusters: list[tuple[int, int]]) -> None:
+        assert intraclass_correlation(clusters) == 0
+
     def test_of_clusters_each_alike_within_is_whole(self) -> None:
         assert intraclass_correlation([(5, 5), (0, 5)]) == 1
 
