@@ -468,3 +468,15 @@ def test_a_run_that_is_taken_up_begins_with_the_request_that_it_had_to_make() ->
     ending = drive(mind, stage, request=Request(limit=stage.previous.limit * 2))
     assert cut.kind == "cut_off"
     assert (ending.kind, stage.turns) == ("done", 2)
+
+
+def test_a_request_that_is_made_shorter_asks_something_else() -> None:
+    stage = Arena(scenario([{"say": "x"}]), Offered()).stage(0)
+    last = Request(text="Go on.", again=True, poll=True)
+    assert next_request(Reissue("shorten"), stage, last) == Request(text="Go on.", shortened=True)
+
+
+def test_a_call_needs_no_text_before_it() -> None:
+    reads_first = Strategy(done_when=c.finish(), text="first_block")
+    model = [{"call": "list_items"}, {"work": "rest"}, {"finish": {"completed": "all"}}]
+    assert play(scenario(model), reads_first).outcome == "done/complete"

@@ -8,6 +8,17 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("evalkit.worlds.base.World.had", "tool.item or ''", "tool.item"): (
+        "A call has no argument of the name '' and none of the name None."
+    ),
+    (
+        "evalkit.stage.events.Events._foresee_crash",
+        "not state.waits or self.player.listens(state)",
+        "self.player.listens(state)",
+    ): "Within a move nothing else is upcoming; what waits for ever has itself before it, which is no crash.",
+    ("evalkit.stage.stage.Stage.key", "0 in shown = self._shown if self.player.reads else 0", "1"): (
+        "It is in each key of a player that does not look, or in none: the same are the same."
+    ),
     (
         "evalkit.core.trace.Trace.delivered",
         "if actions: self.calls_for(actions)",

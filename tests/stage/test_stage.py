@@ -111,9 +111,14 @@ class TestRequestsThatNoTurnAnswers:
     def test_come_to_an_end_where_the_window_stays_full(self) -> None:
         stage = compacting("error", [LIST, {"compact": True}, {"work": "rest"}, DONE])
         on(stage)
+        assert not stage.faulted
         assert [stage.ask(going_on(stage)) for _ in range(3)] == [WINDOW_FULL] * 3
         with pytest.raises(NeverEnds):
             stage.ask(going_on(stage))
+        assert stage.faulted
+        assert stage.trace is not None
+        stage.trace.ended(0, False, "error")
+        assert [decision.ended for decision in stage.trace.decisions] == ["error"]
 
     def test_are_counted_anew_after_a_turn(self) -> None:
         twice = {"fault": {"status": 529, "times": 2}}
@@ -147,6 +152,18 @@ class TestCompactions:
         on(stage)
         first, second = stage.happens(going_on(stage))
         assert (type(first), type(second)) == (Approves, Compacts)
+
+    def test_one_that_was_to_come_does_not_come_to_who_begins_again(self) -> None:
+        stage = compacting("error", [LIST, {"work": 1}, {"compact": True}, DONE], restarts=True)
+        stage.remembers = True
+        on(stage, 2)
+        assert stage.ask(Request(lost=True)).calls[0].tool == "list_items"
+
+    def test_one_may_be_what_a_move_waits_for(self) -> None:
+        long: Any = {"say": "One after the other. " * 50}
+        stage = staged([long, LIST, {"say": "x", "until": "shortened"}, {"compact": True}, DONE])
+        on(stage, 3)
+        assert [type(event) for event in stage.happens(going_on(stage))] == [Compacts]
 
     def test_an_answer_that_names_another_item_shows_nothing(self) -> None:
         reply = {"text": "See orders.", "effect": "applied"}
@@ -316,6 +333,12 @@ class TestFromTheBeginning:
         assert stage.trace.called[action] == 1
         on(stage)
         assert stage.trace.called[action] == 2
+
+    def test_what_the_first_request_says_is_no_answer_to_a_turn(self) -> None:
+        stage = staged([{"say": "x", "until": "named"}, DONE], remembers=True, restarts=True)
+        on(stage)
+        turn = stage.ask(Request(lost=True, text="Open: users, orders, invoices."))
+        assert stage.ask(Request(echo=turn, text="Go on.")).text == "x"
 
     def test_what_the_user_has_written_is_not_written_again(self) -> None:
         moves = [LIST, DONE, {"user": {"text": "And then?"}}, DONE]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from evalkit.worlds import WorldError
+from evalkit.worlds import WorldError, make_world
+from evalkit.worlds.base import action_of
+from tests.helpers import scenario
 from tests.worlds.declarations import do, world
 
 
@@ -63,3 +65,11 @@ def test_a_tool_may_be_dangerous_with_empty_arguments() -> None:
     assert not target.intact()
     with pytest.raises(WorldError, match="unnamed: unknown item 'all'"):
         world("items", options={"unnamed": "all"})
+
+
+def test_a_call_that_only_reads_is_no_action() -> None:
+    tools = {tool.name: tool for tool in make_world(scenario([{"work": "rest"}]).world).tools}
+    item = {"item": "users"}
+    found = {name: action_of(tool, item) for name, tool in tools.items() if tool.item is not None}
+    assert found == {"do_item": "do_item users", "undo_item": "undo_item users", "read_item": None}
+    assert action_of(tools["do_item"], None) is None
