@@ -117,19 +117,26 @@ def _same(survivors: list[Mutant], outside: int, known: Log, tell: Tell) -> set[
 
 
 def companies(mutants: Iterable[Mutant], batch: int) -> list[list[Mutant]]:
-    """Mutants that are made at once: no two of one function, and in each batch others beside each other.
+    """Mutants that are made at once, and in each batch others beside each other: none hides another for long.
 
-    So none that another hides stays hidden.
+    Of one function it is one, beside numbers that stand on different lines.
     """
-    found: list[dict[tuple[str, str], Mutant]] = [{}, {}]
+    found: list[dict[tuple[str, int], Mutant]] = [{}, {}]
     for mutant in mutants:
-        scope = (mutant.module, mutant.key[0])
+        scope = place_of(mutant)
         turn = hashlib.blake2b(f"{batch} {mutant.told}".encode()).digest()[0] % 2
         company = next((each for each in (*found[turn:], *found[:turn]) if scope not in each), None)
         if company is None:
             found.append(company := {})
         company[scope] = mutant
     return [list(company.values()) for company in found if company]
+
+
+def place_of(mutant: Mutant) -> tuple[str, int]:
+    """What a mutant changes, so that no two are made there at once."""
+    change = mutant.change
+    assert change is not None
+    return f"{mutant.module} {change.scope}", change.line if change.rule == "constant" else 0
 
 
 def _table(found: list[tuple[Mutant, Outcome]], same: set[tuple[str, str, str]], tell: Tell) -> bool:

@@ -19,7 +19,7 @@ from tests.mutation.outside import scenarios
 from tests.mutation.places import PLACES
 from tests.mutation.planted import planted
 from tests.mutation.rules import changes
-from tests.mutation.run import companies, run
+from tests.mutation.run import companies, place_of, run
 from tests.mutation.swap import Unchanged, put_in
 from tests.mutation.trial import (
     ROOT,
@@ -204,7 +204,7 @@ def test_several_at_once_are_noticed_as_one_is(reference: Reference, every: list
         assert not together([*company, broken], reference)
 
 
-def test_mutants_in_company_are_all_there_and_no_two_of_one_function(every: list[Mutant]) -> None:
+def test_mutants_in_company_are_all_there_and_no_two_of_one_place(every: list[Mutant]) -> None:
     some = every[:40]
     made = [companies(some, batch) for batch in (0, 1)]
     for found in made:
@@ -212,7 +212,7 @@ def test_mutants_in_company_are_all_there_and_no_two_of_one_function(every: list
             each.told for each in some
         )
         for company in found:
-            scopes = [(each.module, each.key[0]) for each in company]
+            scopes = [place_of(each) for each in company]
             assert len(set(scopes)) == len(scopes)
     assert made[0] != made[1]
 

@@ -275,7 +275,7 @@ def tried(mutant: Mutant, reference: Reference | None, tests: bool = True) -> Ou
 
 
 def together(mutants: Iterable[Mutant], reference: Reference) -> bool:
-    """Whether the scenarios see nothing of several mutants that are made at once, no two of one function."""
+    """Whether the scenarios see nothing of several mutants that are made at once, no two of one place."""
     every = list(mutants)
 
     def look(say: Callable[[str], None]) -> None:
