@@ -222,11 +222,6 @@ class World(ABC):
         """Whether the reading tool shows an item as done."""
         return bool(self.done & self.vocabulary[item])
 
-    @property
-    def keyed(self) -> bool:
-        """Whether :meth:`settle_calls` depends on its nonce."""
-        return False
-
     # Copies
 
     @abstractmethod

@@ -37,10 +37,6 @@ class LedgerWorld(World):
         self._base.executescript(_SCHEMA)
         self._twice = False
 
-    @property
-    def keyed(self) -> bool:
-        return True
-
     def intact(self) -> bool:
         return not self._twice and super().intact()
 

@@ -480,3 +480,10 @@ def test_a_call_needs_no_text_before_it() -> None:
     reads_first = Strategy(done_when=c.finish(), text="first_block")
     model = [{"call": "list_items"}, {"work": "rest"}, {"finish": {"completed": "all"}}]
     assert play(scenario(model), reads_first).outcome == "done/complete"
+
+
+@pytest.mark.parametrize(("misses", "counted"), [(0.0, False), (0.5, True)])
+def test_turns_are_counted_where_a_limit_or_chance_asks_for_it(misses: float, counted: bool) -> None:
+    errs = Strategy(done_when=c.verifier(sees="evidence", misses=misses), max_turns=None)
+    assert Bench(errs).loop.counts_turns is counted
+    assert Bench(errs.but(max_turns=9)).loop.counts_turns

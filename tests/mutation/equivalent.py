@@ -8,6 +8,17 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("evalkit.core.trace.Trace.no_turn", "turn.native or ''", "turn.native"): (
+        "A fault without a native label can pass, and then none is kept."
+    ),
+    (
+        "evalkit.core.trace.Trace.resolved",
+        "not (request.again or whole) and (calls or results or turn.kind == 'pause')",
+        "calls or results or turn.kind == 'pause'",
+    ): (
+        "A shorter way: what is sent back whole breaks no rule, and where a request is made again its turn "
+        "is resolved already."
+    ),
     ("evalkit.worlds.base.World.had", "tool.item or ''", "tool.item"): (
         "A call has no argument of the name '' and none of the name None."
     ),

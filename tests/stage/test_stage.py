@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Approves, Compacts, Crashed, UserWrites
 from evalkit.core.requests import Request, Result
-from evalkit.core.tasks import Offered
+from evalkit.core.tasks import Limits, Offered
 from evalkit.core.turns import Call, Turn
 from evalkit.scenarios.moves import ApproveSpec
 from evalkit.scoring.arena import Arena
@@ -69,6 +69,12 @@ class TestWordsForAHarnessAtWork:
         assert stage.unsaid == ("Hurry.",)
         assert (stage.fetch(), stage.fetch()) == ("Hurry.", None)
 
+    def test_words_for_an_ending_are_not_missing_while_it_works(self) -> None:
+        later = {"user": {"text": "And then?", "when": "ended"}}
+        stage = staged([LIST, later, {"work": "rest"}, DONE], remembers=True)
+        on(stage, 2)
+        assert stage.unsaid == ()
+
     def test_an_answer_is_held_for_words_in_a_turn_and_for_no_others(self) -> None:
         for when, held in (("in_turn", True), ("in_tool", False)):
             words = {"user": {"text": "Hurry.", "when": when}}
@@ -107,6 +113,15 @@ class TestRequestsThatNoTurnAnswers:
             assert stage.faulted
         with pytest.raises(NeverEnds):
             stage.ask(Request())
+
+    def test_are_counted_anew_on_a_copy(self) -> None:
+        stage = staged([{"fault": {"status": 529, "times": 9}}, DONE])
+        for _ in range(2):
+            stage.ask(Request())
+        copy = stage.fork()
+        assert [copy.ask(Request()).kind for _ in range(3)] == ["failed"] * 3
+        with pytest.raises(NeverEnds):
+            copy.ask(Request())
 
     def test_come_to_an_end_where_the_window_stays_full(self) -> None:
         stage = compacting("error", [LIST, {"compact": True}, {"work": "rest"}, DONE])
@@ -267,6 +282,12 @@ class TestKills:
         assert stage.happened == ()
         assert not stage.crash_answered
 
+    def test_come_after_a_call_only_where_its_move_is_over(self) -> None:
+        waits = {"call": "do_item", "with": {"item": "users"}, "until": "named"}
+        stage = staged([waits, {"crash": True}, DONE], crashes=True)
+        (call,) = on(stage).runnable
+        assert not stage.run(call).error
+
     def test_after_words_alone_what_stands_behind_it_happens_to_who_was_resumed(self) -> None:
         stage = staged(
             [LIST, {"say": "On it."}, {"crash": True}, HURRY, {"work": "rest"}, DONE], crashes=True
@@ -400,12 +421,31 @@ class TestHelpers:
         stage = staged([{"delegate": {"name": "helper", "do": do}}, DONE])
         assert stage.run(on(stage).runnable[0]).text == "Helped."
 
-    def test_who_is_not_careful_lets_them_repeat_an_effect(self) -> None:
+    @pytest.mark.parametrize(("careful", "effects"), [(False, 2), (True, 1)])
+    def test_who_is_careful_lets_them_repeat_no_effect(self, careful: bool, effects: int) -> None:
         stage = staged([{"work": ["users"]}, self.TWICE, DONE], world={"once": True})
+        stage.careful = careful
         on(stage)
         (call,) = on(stage).runnable
-        stage.run(call)
-        assert dict(stage.world.effects) == {"do_item users": 2}
+        assert stage.run(call).text == "Users."
+        assert dict(stage.world.effects) == {"do_item users": effects}
+
+    def test_who_was_stopped_by_a_limit_goes_on_without_it(self) -> None:
+        stage = staged([{"delegate": {"name": "helper", "do": [LIST, LIST, {"say": "Helped."}]}}, DONE])
+        (call,) = on(stage).runnable
+        stage.limits = Limits(tokens=stage.tokens + 1)
+        assert stage.run(call).error
+        assert stage.helpers.turns == 1
+        stage.limits = Limits()
+        stage.ran.clear()
+        assert stage.run(call).text == "Helped."
+        assert stage.helpers.turns == 3
+
+    def test_what_is_told_without_a_word_and_without_a_finish_is_no_answer(self) -> None:
+        silent = {"say": "", "finish": {"completed": "all"}}
+        stage = staged([{"delegate": {"name": "helper", "do": [silent]}}, DONE])
+        (call,) = on(stage).runnable
+        assert stage.run(call).text == "The child agent ended without an answer."
 
 
 def test_an_answer_of_the_scripts_own_does_no_item() -> None:

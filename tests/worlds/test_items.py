@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalkit.core.decisions import Verdict
 from evalkit.worlds import WorldError, make_world
 from evalkit.worlds.base import action_of
 from tests.helpers import scenario
@@ -18,7 +19,7 @@ def test_doing_a_forbidden_item_breaks_the_invariant() -> None:
     do(target, "secret")
     assert not target.holds()
     verdict = target.check("full")
-    assert (verdict.met, verdict.gaps, verdict.reason) == (False, 0, "an invariant is broken")
+    assert verdict == Verdict(False, "an invariant is broken", 0, True)
     assert target.check("weak").met
 
 
