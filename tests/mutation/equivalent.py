@@ -8,6 +8,11 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (
+        "evalkit.core.trace.Trace.resolved",
+        "not (request.again or whole) and (calls or results or turn.kind == 'pause')",
+        "not (request.again or whole)",
+    ): "A shorter way: no rule is about words that are answered by words.",
     ("evalkit.core.trace.Trace.no_turn", "turn.native or ''", "turn.native"): (
         "A fault without a native label can pass, and then none is kept."
     ),

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_LOOP = ("tests/loop/test_loop.py", "tests/loop/test_policies.py", "tests/strategies/test_giving_up.py")
+_LOOP = (
+    "tests/loop/test_loop.py",
+    "tests/loop/test_policies.py",
+    "tests/strategies/test_giving_up.py",
+    "tests/strategies/test_evidence.py",
+)
 _LOOP_MODULES = (
     "evalkit.loop.transitions",
     "evalkit.loop.decisions",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from evalkit.core.decisions import Verdict
@@ -74,3 +76,21 @@ def test_a_call_that_only_reads_is_no_action() -> None:
     found = {name: action_of(tool, item) for name, tool in tools.items() if tool.item is not None}
     assert found == {"do_item": "do_item users", "undo_item": "undo_item users", "read_item": None}
     assert action_of(tools["do_item"], None) is None
+
+
+def test_the_world_has_changed_when_something_stands_otherwise() -> None:
+    target = world("items")
+    changes = [target.changes]
+    for tool, item in (
+        ("do_item", "first"),
+        ("do_item", "second"),
+        ("do_item", "second"),
+        ("do_item", "second"),
+        ("undo_item", "second"),
+        ("do_item", "second"),
+    ):
+        target.perform(tool, {"item": item})
+        changes.append(target.changes)
+    grown = [after > before for before, after in pairwise(changes)]
+    assert grown[:2] == [True, True]
+    assert grown[3:] == [False, True, True]
