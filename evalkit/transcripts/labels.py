@@ -60,7 +60,17 @@ def complete_of(value: Any) -> bool | None:
 def label_of(
     record: Mapping[str, Any], fields: tuple[str, ...] = FIELDS, by: Literal["state", "words"] = "words"
 ) -> Label:
-    """The label in the first of the fields that says anything."""
+    """The label in the first of the fields that says anything; none where a later field says the opposite."""
+    label = _first(record, fields, by)
+    if label.complete is not None:
+        for name in fields:
+            if _opposite(label.complete, record.get(name), name):
+                said = f"{label.source} and {name} {record[name]} disagree"
+                return Label(None, said, by=by, disputed=True)
+    return label
+
+
+def _first(record: Mapping[str, Any], fields: tuple[str, ...], by: Literal["state", "words"]) -> Label:
     for name in fields:
         value = record.get(name)
         if name in _SIGNED and value not in (1, -1):
@@ -71,6 +81,17 @@ def label_of(
         if isinstance(value, int | float) and value > 1:
             return Label(None, f"{name} {value}", by=by, score=float(value))
     return NO_LABEL
+
+
+def _opposite(complete: bool, value: Any, name: str) -> bool:
+    """Whether a value says the opposite. A part of a reward says nothing against either: what is enough is
+    the source's to say.
+    """
+    if name in _SIGNED and value not in (1, -1):
+        return False
+    if isinstance(value, float) and 0 < value < 1:
+        return False
+    return complete_of(value) is (not complete)
 
 
 class Labels:
@@ -86,6 +107,7 @@ class Labels:
         self.rows = dict(rows or {})
         self.complete_from = complete_from
         self.scores = 0
+        self.disputed = 0
         self.used: dict[str, str] = {}
         self.ambiguous: set[str] = set()
         self.source = "labels"
@@ -115,7 +137,7 @@ class Labels:
 
     def apply(self, recording: Recording) -> Recording:
         """The recording with its label from the table, where the table has one."""
-        if not self.rows and recording.label.score is None:
+        if not self.rows and recording.label.score is None and not recording.label.disputed:
             return recording
         self._first = self._first or recording.id
         names = (*_ends(recording.id), recording.id.partition("#")[2], *_ends(recording.file))
@@ -125,6 +147,7 @@ class Labels:
                     self.ambiguous.add(name)
                 return msgspec.structs.replace(recording, label=self.rows[name])
         label = recording.label
+        self.disputed += label.disputed
         if label.score is None:
             return recording
         if self.complete_from is None:
@@ -141,8 +164,13 @@ class Labels:
             notes.append(f"and {len(unused) - _NAMED} more labels match no recording")
         if self.scores:
             notes.append(
-                f"{self.scores} runs have a score above 1, which is no label: say from where on a run is "
+                f"{_runs_have(self.scores)} a score above 1, which is no label: say from where on a run is "
                 "complete with --complete-from"
+            )
+        if self.disputed:
+            notes.append(
+                f"{_runs_have(self.disputed)} labels that contradict each other, and so none: say which "
+                "holds with --labels"
             )
         notes += [
             f"label {name!r} matches more than one recording, and was taken for each"
@@ -157,6 +185,10 @@ class Labels:
                 f"{self.source}: no label matches a recording ({counted(len(self.rows), 'label')}); "
                 f"`evalkit transcripts list` shows what these are called: {self._first}"
             )
+
+
+def _runs_have(count: int) -> str:
+    return f"{counted(count, 'run')} {'has' if count == 1 else 'have'}"
 
 
 def _ends(path: str) -> Iterator[str]:

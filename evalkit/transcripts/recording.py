@@ -29,6 +29,7 @@ class Label(msgspec.Struct, frozen=True):
     complete (0: from the start), None where that is not known. ``by`` says what was looked at: the state of
     the world, or what the model said too (an answer), so that the label holds at the recorded end only.
     ``score`` is a number above 1, which says nothing until somebody says from where on a run is complete.
+    ``disputed``: the source says that it was complete and that it was not.
     """
 
     complete: bool | None = None
@@ -36,6 +37,7 @@ class Label(msgspec.Struct, frozen=True):
     complete_at: int | None = None
     by: Literal["state", "words"] = "words"
     score: float | None = None
+    disputed: bool = False
 
 
 NO_LABEL = Label()

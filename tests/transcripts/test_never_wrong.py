@@ -12,7 +12,7 @@ from evalkit.transcripts.judging.run import Judgement, judge_paths
 from evalkit.transcripts.labels import Labels
 from evalkit.transcripts.problems import Problem
 from evalkit.transcripts.read import read_paths
-from evalkit.transcripts.recording import Recording
+from evalkit.transcripts.recording import Label, Recording
 from tests.transcripts import files, foreign
 from tests.transcripts.test_formats import one, shape
 
@@ -144,6 +144,29 @@ def test_a_score_above_one_is_a_label_only_where_somebody_says_from_where(tmp_pa
     told = judge_paths([path], Judgement(tmp_path / "two", []), Labels(None, 7))
     assert told["run"]["labels"] == {"complete": 2, "incomplete": 2, "unknown": 0}
     assert not told["notes"]
+
+
+def test_labels_of_one_run_that_contradict_each_other_are_none(tmp_path: Path) -> None:
+    said: list[dict[str, Any]] = [
+        {"success": True, "reward": 0.0},
+        {"passed": False, "score": 1},
+        {"resolved": True, "final_label": -1},
+        {"complete": True, "passed": False},
+        {"success": True, "reward": 0.4},
+        {"success": False, "reward": 0.4},
+        {"success": True, "score": 1, "final_label": 0},
+    ]
+    lines = [{"id": f"r{place}", "messages": files.chat(), **fields} for place, fields in enumerate(said)]
+    runs, _ = both(files.write_lines(tmp_path / "a.jsonl", lines))
+    assert [run.label.complete for run in runs] == [None, None, None, None, True, False, True]
+    assert runs[0].label.source == "success True and reward 0.0 disagree"
+    told = judge_paths([tmp_path / "a.jsonl"], Judgement(tmp_path / "out", []))
+    assert told["run"]["labels"] == {"complete": 2, "incomplete": 1, "unknown": 4}
+    assert "4 runs have labels that contradict each other" in told["notes"][0]
+    table = Labels({"r1": Label(True, "table")})
+    told = judge_paths([tmp_path / "a.jsonl"], Judgement(tmp_path / "two", []), table)
+    assert told["run"]["labels"] == {"complete": 3, "incomplete": 1, "unknown": 3}
+    assert "3 runs have labels that contradict each other" in told["notes"][0]
 
 
 BESIDE: list[tuple[str, str, Any, bool]] = [
