@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -138,18 +139,19 @@ def _laid_out(figure: Figure) -> Figure:
 
 def _write(figure: Figure, place: Path, kinds: tuple[str, ...]) -> None:
     """Write the forms. By the canvases themselves: ``savefig`` would lay everything out once more."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    canvases: dict[str, Any] = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}
     for kind in kinds:
-        canvas = canvases[kind]
+        canvas = _canvas(kind)
         file = place.with_name(f"{place.name}.{kind}")
         figure.set_dpi(DPI)
         getattr(canvas(figure), f"print_{kind}")(file, metadata=_metadata(kind))
         if kind == "png":
             _shrink(file)
+
+
+def _canvas(kind: str) -> Any:
+    """What writes a form: each is loaded when it is asked for, that of PDF with a library of fonts."""
+    name = {"svg": "SVG", "png": "Agg", "pdf": "Pdf"}[kind]
+    return getattr(import_module(f"matplotlib.backends.backend_{name.lower()}"), f"FigureCanvas{name}")
 
 
 def _shrink(file: Path) -> None:
