@@ -312,7 +312,7 @@ def _world(source: Source) -> WorldSpec:
         world = world_class(kind)
     except WorldError as error:
         raise source.error(("world", "kind"), str(error)) from None
-    common = {field.name for field in msgspec.structs.fields(WorldSpec)} - {"options", "later"}
+    common = {*WorldSpec.__struct_fields__} - {"options", "later"}
     for key in value:
         if key not in common | world.option_names:
             raise source.error(("world", key), _unknown(key, (*sorted(common), *sorted(world.option_names))))
