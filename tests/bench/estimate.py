@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.runs.chunks import MOST, TARGET
+from evalkit.runs.chunks import LONGEST, MOST
 
 EPISODES = 10**9
 CORES = (64, 256, 1024)
@@ -21,7 +21,7 @@ def markdown(sections: dict[str, Any]) -> list[str]:
     parent = engines["store_us_a_row"] / 1e6
     rows = engines["episodes"] / dask["chunks"]
     per_chunk = max(0.0, dask["parent_cpu_s"] / dask["chunks"] - parent * rows)
-    in_chunk = min(MOST, TARGET / worker)
+    in_chunk = min(MOST, LONGEST / worker)
     size = sum(million["bytes"].values()) / count
     lines = [
         f"Measured: {1e6 * worker:.0f} µs of a worker's CPU for an episode, {1e6 * parent:.1f} µs to keep "

@@ -47,7 +47,14 @@ def sizes(seconds: float, count: int) -> list[int]:
 def test_chunks_come_to_their_time() -> None:
     assert 200 <= sizes(0.001, 20)[-1] <= 300
     assert sizes(2.0, 20)[-1] == 1
-    assert sizes(1e-9, 30)[-1] == MOST
+    assert sizes(1e-9, 16)[-1] == MOST
+
+
+def test_chunks_grow_with_what_is_worked_off() -> None:
+    """To two seconds after two thousand: handing them over binds a large run, and little is lost of it."""
+    found = sizes(1.0, 2_000)
+    assert set(found[100:900]) == {1}
+    assert set(found[-100:]) <= {2, 3}
 
 
 def worlds(kind: str, **options: object) -> Plan:
