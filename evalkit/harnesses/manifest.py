@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
+from evalkit.core.names import among
 from evalkit.core.tasks import CHECKLIST_TOOL, FINISH_TOOL, Offered
 from evalkit.core.toml import toml_of
+from evalkit.core.validation import refusal
 from evalkit.stage.compactor import Means, means
 from evalkit.wire.dialects import Dialect
 from evalkit.wire.side_requests import Side
 
 FILE = "harness.toml"
+#: What stands in a command for a program of the environment, and for the harness's folder.
+PROGRAMS = ("{python}", "{node}", "{typescript}", "{folder}")
+#: What stands in an argument of a harness's own tool for what the model tells.
+TOLD = ("{completed}", "{skipped}", "{reason}", "{summary}")
+_PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
+
+Converted = TypeVar("Converted", bound=msgspec.Struct)
 
 
 class ManifestError(ValueError):
@@ -160,29 +170,47 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Without ``dialect`` the first request tells it.
 
-    ``resident`` programs take one job per line; ``background`` ones poll. ``caps`` says which limits it has
-    of its own, and who chose them.
     """
 
+    #: A word, by which runs and reports call it.
     name: str
+    #: What it is, in a line.
     summary: str
+    #: The command: words of :data:`PROGRAMS`, files of the folder, anything else as it is.
     run: tuple[str, ...] = ()
+    #: In the place of ``run``: ``http://127.0.0.1:PORT/…`` of one that runs already.
     service: str | None = None
+    #: The API that it speaks to its model; None is what its first request tells.
     dialect: Dialect | None = None
+    #: Whether it asks for streams.
     streamed: bool = False
+    #: Whether one process does many tasks, a job a line; None: where it uses evalkit's client.
     resident: bool | None = None
+    #: Whether it polls background responses.
     background: bool = False
+    #: Seconds in which a task ends, or is ended.
     time_limit_s: float = 120.0
+    #: The model that it is told to ask for; empty is the dialect's own.
     model: str = ""
+    #: Which limits it has of its own, and who chose them: the league shows it.
     caps: str = ""
+    #: Variables of its own.
     env: dict[str, str] = {}
+    #: The packages of an environment of its own.
     setup: Setup = Setup()
+    #: How it calls the world's tools.
     tools: Tools = Tools()
+    #: What it agrees with the model for saying "done".
     offers: Offers = Offers()
+    #: What may happen to it.
     events: Events = Events()
+    #: Its requests that are not the task's.
     side: tuple[Side, ...] = ()
+    #: What its own endings mean; the first that fits.
     endings: tuple[Rule, ...] = ()
+    #: What its documentation says of a crash or an approval.
     promises: tuple[Promise, ...] = ()
+    #: Other ways to use the same environment, by name.
     variants: dict[str, Variant] = {}
 
 
@@ -300,18 +328,18 @@ def read_manifest(folder: Path) -> Manifest:
 
 def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
     """A manifest from its document. ManifestError names ``place`` and field."""
-    try:
-        manifest = msgspec.convert(document, Manifest)
-    except msgspec.ValidationError as error:
-        raise ManifestError(f"{place}: {error}") from None
+    variants = document.get("variants")
+    for name, variant in variants.items() if isinstance(variants, dict) else ():
+        # Each by itself first: of a mapping as a whole msgspec does not say which.
+        _converted(variant, Variant, f"{place}: variants.{name}.")
+    manifest = _converted(document, Manifest, f"{place}: ")
     if manifest.service is not None:
         _check_service(manifest, place)
     elif not manifest.run:
         raise ManifestError(f"{place}: run: is empty; expected a command, as ['{{python}}', 'agent.py']")
-    _check_compact(manifest.events, f"{place}: events")
+    _check_parts(manifest, f"{place}: ")
     for name, variant in manifest.variants.items():
-        if variant.events is not None:
-            _check_compact(variant.events, f"{place}: variants.{name}.events")
+        _check_parts(variant, f"{place}: variants.{name}.")
     if manifest.time_limit_s <= 0:
         raise ManifestError(f"{place}: time_limit_s: must be above 0, got {manifest.time_limit_s:g}")
     for name in (manifest.name, *manifest.variants):
@@ -326,13 +354,30 @@ def parse_manifest(document: dict[str, Any], place: str) -> Manifest:
     return manifest
 
 
-def _check_compact(events: Events, place: str) -> None:
-    if events.compact is None:
-        return
+def _converted(value: Any, kind: type[Converted], place: str) -> Converted:
     try:
-        means(events.compact)
-    except ValueError as error:
-        raise ManifestError(f"{place}.compact: {error}") from None
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ManifestError(f"{place}{refusal(error, kind)}") from None
+
+
+def _check_parts(part: Manifest | Variant, place: str) -> None:
+    """What a manifest and its variants have in common."""
+    for word in part.run:
+        if _PLACEHOLDER.fullmatch(word) and word not in PROGRAMS:
+            raise ManifestError(f"{place}run: unknown {word}{among(word, PROGRAMS, 'allowed')}")
+    if part.events is not None and part.events.compact is not None:
+        try:
+            means(part.events.compact)
+        except ValueError as error:
+            raise ManifestError(f"{place}events.compact: {error}") from None
+    for name in ("finish", "checklist") if part.offers is not None else ():
+        channel = getattr(part.offers, name)
+        for key, text in channel.arguments.items() if isinstance(channel, Channel) else ():
+            for sign in _PLACEHOLDER.findall(text):
+                if sign not in TOLD:
+                    where = f"offers.{name}.arguments.{key}"
+                    raise ManifestError(f"{place}{where}: unknown {sign}{among(sign, TOLD, 'allowed')}")
 
 
 def _check_service(manifest: Manifest, place: str) -> None:

@@ -16,6 +16,7 @@ import msgspec
 from evalkit.core.decisions import ENDINGS, TRUTHS
 from evalkit.core.names import NAME_ALLOWED, among, is_name
 from evalkit.core.tasks import Limits
+from evalkit.core.validation import SOME, refusal
 from evalkit.scenarios.drawn_scenarios import drawn_documents
 from evalkit.scenarios.move_checks import MAX_LABEL, check_known, check_move, kind_of
 from evalkit.scenarios.moves import (
@@ -56,8 +57,6 @@ _TOP = (
     "twin",
 )
 _REQUIRED = ("scenario", "family", "task", "world", "model")
-_PATH = re.compile(r" - at `\$(?P<path>.*)`\Z")
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>.*)`")
 #: Bounds on what one document may ask for, far above any use.
 MAX_VARIANTS = 500
 MAX_ITEMS = 1_000
@@ -102,7 +101,7 @@ def _drawn(source: Source) -> Iterator[tuple[str, Source]]:
     try:
         population = msgspec.convert(source.value, Population)
     except msgspec.ValidationError as error:
-        raise _explained(source, (), Population, str(error)) from None
+        raise _explained(source, (), Population, error) from None
     problem = population.problem()
     if problem is not None:
         raise source.error(*problem)
@@ -256,26 +255,13 @@ def _convert(source: Source, path: Path, kind: Any, value: Any = None) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise _explained(source, path, kind, str(error)) from None
+        raise _explained(source, path, kind, error) from None
 
 
-def _explained(source: Source, path: Path, kind: Any, message: str) -> ScenarioError:
-    """msgspec's message, its path turned into ours, the allowed names added."""
-    found = _PATH.search(message)
-    inner: list[str | int] = []
-    if found:
-        message = message[: found.start()]
-        for name, place in re.findall(r"\.([\w-]+)|\[(\d+|\.\.\.)\]", found["path"]):
-            inner.append(name or (int(place) if place.isdigit() else 0))
-    at: Path = (*path, *inner)
-    unknown = _UNKNOWN.search(message)
-    if unknown:
-        names = [field.encode_name for field in msgspec.structs.fields(kind)] if not inner else []
-        return source.error((*at, unknown["field"]), _unknown(unknown["field"], names))
-    missing = re.search(r"missing required field `(?P<field>.*)`", message)
-    if missing:
-        return source.error(at, f"field {missing['field']!r} is missing")
-    return source.error(at, message[0].lower() + message[1:].replace("`", ""))
+def _explained(source: Source, path: Path, kind: Any, error: msgspec.ValidationError) -> ScenarioError:
+    """What msgspec refuses, at its place in the document."""
+    refused = refusal(error, kind)
+    return source.error((*path, *(0 if step == SOME else step for step in refused.path)), refused.message)
 
 
 def _limits(source: Source) -> Limits:

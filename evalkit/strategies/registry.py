@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import msgspec
 
 from evalkit.core.names import among, did_you_mean
+from evalkit.core.validation import refusal
 from evalkit.scenarios.yaml_source import ScenarioError, read_file, read_yaml
 from evalkit.strategies import conditions as c
 from evalkit.strategies.condition import All, Any_, Condition, Not
@@ -315,4 +316,4 @@ def _check_types(kind: Callable[..., Any], values: dict[str, Any]) -> None:
         try:
             msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
-            raise ValueError(f"{name}: {str(error).replace('`', '')}") from None
+            raise ValueError(f"{name}: {refusal(error, hints[name]).message}") from None

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalkit.core.tasks import Tool
+from evalkit.core.validation import refusal
 from evalkit.worlds import command_cache
 from evalkit.worlds.base import Outcome, World, WorldError, WorldSpec, action_of
 from evalkit.worlds.bytecode import for_command
@@ -104,10 +105,7 @@ def read_options(kind: type[Options], options: Mapping[str, Any]) -> Options:
     try:
         return msgspec.convert(dict(options), kind)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$")
-        field = re.sub(r"\[\.\.\.\]", "", path.rstrip("`")).lstrip(".")
-        said = message.replace("`", "")
-        raise WorldError(f"{field}: {said}" if field else said) from None
+        raise WorldError(str(refusal(error, kind))) from None
 
 
 def first_tree(texts: Mapping[str, str], field: str) -> Tree:

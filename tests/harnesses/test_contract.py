@@ -37,12 +37,42 @@ def harness(**fields: object) -> Harness:
         ({"run": []}, "run: is empty"),
         ({"name": "a b"}, "must be a word"),
         ({"time_limit_s": 0}, "must be above 0, got 0"),
-        ({"dialect": "grpc"}, "Invalid enum value 'grpc'"),
-        ({"colour": "red"}, "unknown field `colour`"),
+        ({"dialect": "grpc"}, "dialect: expected one of anthropic, chat, responses; got 'grpc'"),
+        ({"colour": "red"}, "colour: unknown field; allowed: name, summary, run"),
         ({"setup": {"python": ["openai"]}}, "'openai' has no version; pin it with =="),
         ({"setup": {"node": {"ai": "^7"}}}, "ai '^7' is no exact version"),
-        ({"endings": [{"native": "x", "ending": "finished", "why": ""}]}, "Invalid enum value 'finished'"),
-        ({"endings": [{"native": "x", "ending": "done"}]}, "missing required field `why`"),
+        (
+            {"endings": [{"native": "x", "ending": "finished", "why": ""}]},
+            "endings[0].ending: expected one of done, error, escalated, limit, partial; got 'finished'",
+        ),
+        ({"endings": [{"native": "x", "ending": "done"}]}, "endings[0]: field 'why' is missing"),
+        ({"dialct": "chat"}, "dialct: unknown field (did you mean 'dialect'?); allowed: name"),
+        ({"events": {"user": ["endd"]}}, "events.user[0]: expected one of between_turns, ended, in_tool"),
+        ({"setup": {"python": "openai==1"}}, "setup.python: expected a list, got text"),
+        (
+            {"variants": {"v": {"summary": "", "ofers": {}}}},
+            "variants.v.ofers: unknown field (did you mean 'offers'?)",
+        ),
+        (
+            {"variants": {"v": {"summary": "", "events": {"crash": 1}}}},
+            "variants.v.events.crash: expected true or",
+        ),
+        (
+            {"variants": {"v": {"summary": "", "events": {"compact": "x"}}}},
+            "variants.v.events.compact: 'x'; expected",
+        ),
+        (
+            {"run": ["{pyton}", "a.py"]},
+            "run: unknown {pyton} (did you mean '{python}'?); allowed: {python}, {node}",
+        ),
+        (
+            {"variants": {"v": {"summary": "", "run": ["{nod}"]}}},
+            "variants.v.run: unknown {nod} (did you mean",
+        ),
+        (
+            {"offers": {"finish": {"tool": "submit", "arguments": {"answer": "so: {sumary}"}}}},
+            "offers.finish.arguments.answer: unknown {sumary} (did you mean '{summary}'?); allowed",
+        ),
     ],
 )
 def test_a_wrong_manifest_names_file_and_field(fields: dict[str, object], message: str) -> None:

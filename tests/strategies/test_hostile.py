@@ -104,11 +104,11 @@ def test_no_odd_scalar_makes_anything_else_of_it(file: Path, value: str) -> None
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("done_when: {keyword: {word: 5}}", "word: Expected str, got int"),
-        ("done_when: {finish: {validate: 'yes'}}", "validate: Expected bool, got str"),
-        ("done_when: silence\nloop_guard: 'true'", "loop_guard: Expected bool"),
-        ("done_when: silence\nname: [1]", "name: Expected str"),
-        ("done_when: silence\nmax_turns: 1.5", "max_turns: Expected int"),
+        ("done_when: {keyword: {word: 5}}", "word: expected text, got a whole number"),
+        ("done_when: {finish: {validate: 'yes'}}", "validate: expected true or false, got text"),
+        ("done_when: silence\nloop_guard: 'true'", "loop_guard: expected true or false"),
+        ("done_when: silence\nname: [1]", "name: expected text, got a list"),
+        ("done_when: silence\nmax_turns: 1.5", "max_turns: expected a whole number or nothing"),
         ("done_when: {typed_output: {schema: {type: string, pattern: '(a+)+$'}}}", "can take for ever"),
         ("done_when: {typed_output: {schema: {$ref: 'http://127.0.0.1:1/'}}}", "leads out of the schema"),
         ("done_when: silence\n---\ndone_when: silence", "a strategy is a mapping"),

@@ -134,8 +134,8 @@ class TestItems:
     [
         ({}, "checks: item 'report' has none; give exists, contains, matches, run or sql"),
         ({"checks": {"other": {"exists": "a"}}}, "checks: unknown item 'other'; known: report"),
-        ({"checks": {"report": {"exist": "a"}}}, "checks: Object contains unknown field exist"),
-        ({"checks": {"report": {"exists": 3}}}, "checks.exists: Expected str"),
+        ({"checks": {"report": {"exist": "a"}}}, "checks[...].exist: unknown field"),
+        ({"checks": {"report": {"exists": 3}}}, "checks[...].exists: expected text"),
         ({"checks": {"report": {"run": "true"}}}, "work: item 'report' has none"),
         ({"checks": EXISTS, "work": {"report": []}}, "work: report: at least one step is needed"),
         ({"checks": EXISTS, "work": {"report": [{}]}}, "a step has either 'write' with 'text', or 'run'"),

@@ -235,7 +235,7 @@ class TestEvidence:
         (("test_a",), {"tests": {"test_b": "x"}}, "tests: unknown item 'test_b'; known: test_a"),
         (("test_a",), {"tests": {"test_a": "x = 1"}}, "its text defines no function 'test_a'"),
         (("test_a",), {"files": {"/x": "y"}}, "files: /x: only paths within the folder"),
-        (("test_a",), {"commits": "no"}, "commits: Expected bool, got str"),
+        (("test_a",), {"commits": "no"}, "commits: expected true or false, got text"),
         (("test_a",), {"seconds": -1}, "seconds: must be above 0, got -1"),
     ],
 )

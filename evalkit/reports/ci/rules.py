@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import msgspec
 
 from evalkit.core.names import did_you_mean
 from evalkit.core.toml import toml_of
+from evalkit.core.validation import refusal
 from evalkit.scoring.episode_fields import FLAGS, RATES
 from evalkit.stats.scenario_results import COUNTED
 
@@ -89,11 +89,7 @@ def read_rules(file: Path | None) -> Rules:
     try:
         rules = msgspec.convert(section, Rules)
     except msgspec.ValidationError as error:
-        allowed = ", ".join(Rules.__struct_fields__)
-        said = str(error)
-        wrong = re.search(r"unknown field `(\w+)`", said)
-        guess = did_you_mean(wrong[1], Rules.__struct_fields__) if wrong else ""
-        raise RulesError(f"{place}: gate: {said}{guess}; the fields are {allowed}") from None
+        raise RulesError(f"{place}: gate: {refusal(error, Rules)}") from None
     _check(rules, place)
     return rules
 
