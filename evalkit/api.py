@@ -13,14 +13,14 @@ from evalkit.extras import missing
 from evalkit.media.medium import Medium
 from evalkit.reports.answer import Answer, answer
 from evalkit.runs.engine import default_workers
-from evalkit.runs.plan import make_plan, sources_of
+from evalkit.runs.plan import PlanError, make_plan, sources_of
 from evalkit.runs.run import new_folder, run_plan
 from evalkit.runs.store import Store
 from evalkit.scenarios.suites import load_suites
 from evalkit.stats.run_comparison import Versus, versus
 from evalkit.stats.summary import summarize
 from evalkit.strategies.presets import DEFAULT
-from evalkit.strategies.registry import find_strategy, given
+from evalkit.strategies.registry import StrategyError, find_strategy, given
 from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -119,12 +119,15 @@ def run(
     """Run scenarios against strategies or harnesses, as ``evalkit run`` does, and keep them in a folder.
 
     ``suites`` are files, folders, families and scenarios; without one, the shipped library. ``strategies``
-    are names or :class:`Strategy` values with a ``name``; with ``harnesses`` and none named, none. ``out`` is
-    the folder; without it one below ``reports/``. Raises what the command tells in a line: ScenarioError,
+    are names or :class:`Strategy` values with a ``name``; with ``harnesses`` and none named, none.
+    ``workers`` are processes; None is one for each core. ``out`` is the folder; without it one below
+    ``reports/``. Raises what the command tells in a line: ScenarioError,
     StrategyError, PlanError, RunError, all of them ValueErrors.
     """
+    if workers is not None and workers < 1:
+        raise PlanError(f"workers must be at least 1, or None for one on each core; got {workers}")
     asked = _several(harnesses)
-    chosen: list[str | Strategy] = [strategies] if isinstance(strategies, str | Strategy) else [*strategies]
+    chosen = _strategies(strategies)
     if asked and strategies is DEFAULT:
         chosen = []
     with given({one.name: one for one in chosen if isinstance(one, Strategy)}):
@@ -165,8 +168,7 @@ def judge(
     from evalkit.transcripts.labels import Labels
     from evalkit.transcripts.turn_claims import claim_of
 
-    named: Iterable[str | Strategy] = [strategies] if isinstance(strategies, str | Strategy) else strategies
-    chosen = [one if isinstance(one, Strategy) else find_strategy(one) for one in named]
+    chosen = [one if isinstance(one, Strategy) else find_strategy(one) for one in _strategies(strategies)]
     folder = (
         Path(out)
         if out is not None
@@ -178,6 +180,15 @@ def judge(
     if read is not None:
         read.check()
     return summary
+
+
+def _strategies(values: str | Strategy | Iterable[str | Strategy]) -> list[str | Strategy]:
+    """The strategies of a call; StrategyError for what is neither a name nor a value."""
+    chosen = [values] if not isinstance(values, Iterable) or isinstance(values, str) else [*values]
+    for one in chosen:
+        if not isinstance(one, str | Strategy):
+            raise StrategyError(f"a strategy is a name or Strategy(name=..., done_when=...), got {one!r}")
+    return chosen
 
 
 def _several(values: str | Path | Iterable[str | Path]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -65,6 +66,34 @@ def test_a_strategy_is_given_as_a_value() -> None:
     # It was given to that run alone.
     with pytest.raises(ValueError, match="unknown strategy 'mine'"):
         evalkit.run(EXAMPLE, "mine", out="s")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"workers": 0}, "workers must be at least 1, or None for one on each core; got 0"),
+        ({"workers": -1}, "workers must be at least 1, or None for one on each core; got -1"),
+        ({"seeds": 0}, "seeds must be at least 1, got 0"),
+        ({"strategies": []}, "there is no strategy and no harness: name one of either"),
+        (
+            {"strategies": [conditions.silence()]},
+            r"name or Strategy\(name=..., done_when=...\), got silence\(\)",
+        ),
+        ({"strategies": conditions.silence()}, r"done_when=...\), got silence\(\)"),
+        ({"strategies": None}, "got None"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named_before_anything_is_made(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        evalkit.run(**{"suites": EXAMPLE, "strategies": "gate", "out": "r", **change})
+    assert not Path("r").exists()
+
+
+def test_judge_names_what_is_no_strategy() -> None:
+    with pytest.raises(ValueError, match="a strategy is a name or"):
+        evalkit.judge("none", [3])  # type: ignore[list-item]
 
 
 def test_a_run_shows_itself() -> None:

@@ -180,12 +180,14 @@ def make_plan(
         raise PlanError(str(error)) from None
     scenarios = [_with_clean_name(scenario) for scenario in scenarios]
     if seeds < 1:
-        raise PlanError(f"--seeds must be at least 1, got {seeds}")
+        raise PlanError(f"seeds must be at least 1, got {seeds}")
     folders: dict[str, str] = {}
     called = {name: _named(name, folders) for name in harnesses}
     harnesses = tuple(called[name] for name in harnesses)
     baseline = called.get(baseline, baseline) if baseline is not None else None
     named = strategies + harnesses
+    if not named:
+        raise PlanError("there is no strategy and no harness: name one of either")
     twice = sorted({name for name in named if named.count(name) > 1})
     if twice:
         raise PlanError(f"strategy {twice[0]!r} is named twice")

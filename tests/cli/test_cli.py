@@ -201,7 +201,7 @@ def test_strategies(here: Path) -> None:
         (["run", "bad.yaml"], "evalkit: bad.yaml:1: field 'family' is missing"),
         (["run", "-s", "gaet"], "evalkit: unknown strategy 'gaet' (did you mean 'gate'?); known: silence,"),
         (["run", "--baseline", "gate", "-s", "silence"], "baseline 'gate' is not among the strategies"),
-        (["run", "--seeds", "0"], "evalkit: --seeds must be at least 1, got 0"),
+        (["run", "--seeds", "0"], "evalkit: seeds must be at least 1, got 0"),
         (["run", "--resume", "gone"], "evalkit: gone: is no run folder"),
         (
             ["run", "event.yaml", "-s", "gate"],

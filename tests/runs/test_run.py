@@ -173,7 +173,7 @@ def test_an_unknown_engine_names_what_is_allowed(name: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"seeds": 0}, "--seeds must be at least 1, got 0"),
+        ({"seeds": 0}, "seeds must be at least 1, got 0"),
         ({"strategies": ("gate", "gate")}, "strategy 'gate' is named twice"),
         ({"strategies": ("gaet",)}, "unknown strategy 'gaet'"),
     ],
