@@ -117,6 +117,10 @@ def test_the_library_is_in_two_tables_of_which_one_is_the_whole_life() -> None:
         "The library by family": ["partial_completion"],
         "The whole life: limits, helpers, effects": ["user_turns"],
     }
+    more = msgspec.structs.replace(LEAGUE, families=families)
+    assert "it takes no notion of anything. Nobody was played on approvals." in league_markdown(more)
+    alone = Life("2026-01-02", "0", (lived("wide", "wide:session", "never", "approve"),))
+    assert "Nobody was played" not in league_markdown(msgspec.structs.replace(more, lives={"wide": alone}))
     assert library_rows(LEAGUE, ["partial_completion"]) == [
         ("wide:strict", [(1, 1)], (1, 1)),
         ("wide", [(0, 1)], (0, 1)),

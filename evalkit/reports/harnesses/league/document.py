@@ -152,10 +152,20 @@ def library_parts(league: League) -> list[tuple[str, str, list[str]]]:
         (
             "The whole life: limits, helpers, effects",
             "The same of the families about limits, budgets, child agents (*delegation*), effects that come "
-            "once, and the like, as far as nothing comes from outside: it takes no notion of anything.",
+            "once, and the like, as far as nothing comes from outside: it takes no notion of anything."
+            f"{_unplayed(league, played_of)}",
             [family for family in families if family in LIFE],
         ),
     ]
+
+
+def _unplayed(league: League, played_of: set[str | None]) -> str:
+    """The families of which nobody was played on anything."""
+    lived = {each.scenario for life in league.lives.values() for each in life.lived}
+    missing = {
+        family for name, family in league.families.items() if family not in played_of and name not in lived
+    }
+    return f" Nobody was played on {', '.join(sorted(missing)).replace('_', ' ')}." if missing else ""
 
 
 def who_played(league: League) -> str:
