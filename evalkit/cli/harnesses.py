@@ -186,7 +186,12 @@ def card(names: tuple[str, ...], as_json: bool, out: Path | None) -> None:
 
 
 @command.command()
-@click.option("--harness", "names", multiple=True, help="One of them; without it, all that are shipped.")
+@click.option(
+    "--harness",
+    "names",
+    multiple=True,
+    help="One of them; without it, all that are shipped, and the durable worker.",
+)
 @click.option("--library/--no-library", default=True, help="Play the whole scenario library as well.")
 @click.option(
     "--only",
