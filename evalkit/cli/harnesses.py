@@ -101,19 +101,27 @@ def _goes_well(episode: Episode) -> bool:
 
 def _events(name: str, scenarios: list[Scenario]) -> Iterator[bool]:
     """Whether each event that a manifest claims goes well; a line says what was seen of it."""
+    from evalkit.harnesses.episode_record import CHILDREN, LANDED
+    from evalkit.reports.foreign_transcript import in_words
     from evalkit.scoring.episode_fields import FLAGS
     from evalkit.scoring.foreign_episode import why_not_expressible
 
     with playing(name) as (harness, play):
+        own_children = any(side.kind == "child" for side in harness.side)
         for scenario in scenarios:
-            if why_not_expressible(scenario, harness) is not None:
+            of_children = not scenario.events
+            if why_not_expressible(scenario, harness) is not None or of_children > own_children:
                 continue
-            episode, _ = play(scenario, 0)
-            flags = {flag.replace("_", " "): int(getattr(episode, flag)) for flag in FLAGS}
-            seen = [f"{flag} {count}" for flag, count in flags.items() if count]
+            episode, kept = play(scenario, 0)
+            flags = {f.replace("_", " "): int(getattr(episode, f)) for f in FLAGS if f != "not_exercised"}
+            seen = [f"{what} {in_words(kept.seen[what])}" for what in LANDED if what in kept.seen]
+            seen += [f"{flag} {count}" for flag, count in flags.items() if count]
             right = not episode.not_exercised and _goes_well(episode)
+            if of_children and CHILDREN not in kept.seen:
+                right = False
+                seen.append("no request of a child agent")
             if not right:
-                seen.append(f"see: evalkit harnesses run {name} {EVENTS}::{scenario.name}")
+                seen.append(f"see: evalkit harnesses run {name} {scenario.name}")
             click.echo("; ".join([f"{name}: {scenario.name}: {episode.outcome}", *seen]))
             yield right
 

@@ -24,6 +24,12 @@ UNOFFERED = "tools that were never offered"
 #: How answers are told there that an API would not give to such a request.
 UNREACHABLE = "answers that cannot come"
 
+#: How the evidence for events is told there, and why there is none; and the requests of child agents.
+KILLS, WORDS, DECISIONS, COMPACTIONS = "kills", "the user's words", "decisions of a person", "compactions"
+CHILDREN = "child agents' requests"
+NOT_EXERCISED = "not exercised"
+LANDED = (KILLS, WORDS, DECISIONS, COMPACTIONS, CHILDREN, NOT_EXERCISED)
+
 
 class Exchange(msgspec.Struct, omit_defaults=True):
     """One answer of the model, and what the harness made of it.

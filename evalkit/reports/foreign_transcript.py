@@ -47,13 +47,20 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
     if kept.wrong is not None:
         lines.append(kept.wrong.said)
     if kept.seen:
-        lines.append("seen: " + "; ".join(f"{name} {value}" for name, value in kept.seen.items()))
+        lines.append("seen: " + "; ".join(f"{name} {in_words(value)}" for name, value in kept.seen.items()))
     if kept.output.strip():
         printed = kept.output.strip().splitlines()
         last = f"the last {_OUTPUT_LINES} of " if len(printed) > _OUTPUT_LINES else ""
         lines.append(f"printed ({last}{counted(len(printed), 'line')}), {kept.exit}:")
         lines += [f"   | {short(line)}" if line.strip() else "   |" for line in printed[-_OUTPUT_LINES:]]
     return "\n".join(for_terminal(line) for text in lines for line in text.split("\n")) + "\n"
+
+
+def in_words(value: Any) -> str:
+    """What the server saw of one kind, in a line."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def turned(complete: bool) -> str:

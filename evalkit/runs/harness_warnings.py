@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from evalkit.core.names import counted
 from evalkit.harnesses.endings import telling_line
-from evalkit.harnesses.episode_record import CARRIED, UNOFFERED, UNREACHABLE
+from evalkit.harnesses.episode_record import CARRIED, NOT_EXERCISED, UNOFFERED
 from evalkit.runs.foreign_records import output_file, read_trace
 from evalkit.runs.store import Store
 
@@ -55,7 +55,7 @@ def _silent(store: Store, number: int, name: str) -> Iterator[str]:
 
 def _seen(store: Store, number: int, name: str) -> Iterator[str]:
     unoffered: dict[str, int] = {}
-    unreachable: dict[str, int] = {}
+    missed: dict[str, int] = {}
     carried = 0
     cells = list(
         store.rows("select cell from episode where contender = ? order by orphan_calls desc", (number,))
@@ -64,14 +64,14 @@ def _seen(store: Store, number: int, name: str) -> Iterator[str]:
         kept = read_trace(store.folder, cell)
         if kept is not None:
             carried += CARRIED in kept.seen
-            for why in kept.seen.get(UNREACHABLE, {}):
-                unreachable[why] = unreachable.get(why, 0) + 1
+            for why in kept.seen.get(NOT_EXERCISED, ()):
+                missed[why] = missed.get(why, 0) + 1
             for tool, count in kept.seen.get(UNOFFERED, {}).items():
                 unoffered[tool] = unoffered.get(tool, 0) + count
     if unoffered:
         tools = ", ".join(list(unoffered)[:5]) + (", …" if len(unoffered) > 5 else "")
         yield f"{name} called tools that were never offered: {tools}"
-    for why, count in unreachable.items():
-        yield f"{name}: {counted(count, 'episode')} not exercised, for an answer that cannot come: {why}"
+    for why, count in missed.items():
+        yield f"{name}: {counted(count, 'episode')} not exercised: {why}"
     if carried:
         yield f"{name} carried something from one task to the next; each then had a process of its own"

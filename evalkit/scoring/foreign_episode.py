@@ -18,7 +18,16 @@ from evalkit.drivers.in_process import resumed
 from evalkit.harnesses.call_names import names_of
 from evalkit.harnesses.command import CAP, CommandRunner, Runner, Why
 from evalkit.harnesses.endings import Finished, Further, ending_of, telling_line
-from evalkit.harnesses.episode_record import CARRIED, UNOFFERED, UNREACHABLE, Kept, Observed, Wrong
+from evalkit.harnesses.episode_record import (
+    CARRIED,
+    CHILDREN,
+    NOT_EXERCISED,
+    UNOFFERED,
+    UNREACHABLE,
+    Kept,
+    Observed,
+    Wrong,
+)
 from evalkit.harnesses.manifest import Events, Harness, Heard, Rule
 from evalkit.harnesses.pinned_environment import Environment, environment_of
 from evalkit.harnesses.resident import ResidentRunner
@@ -28,6 +37,7 @@ from evalkit.scenarios.moves import ApproveMove, CompactMove, CrashMove, UserMov
 from evalkit.scenarios.scenario import SEVERAL, Scenario, walk
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
+from evalkit.scoring.landed import evidence, kills_of, why_not_exercised
 from evalkit.scoring.reasons import first_harm
 from evalkit.stage.approver import Approver
 from evalkit.stage.compactor import Compactor, compactions
@@ -217,9 +227,8 @@ class Trial:
         by = contract.events.compacts_by
         if by is not None:
             self.stage.compactor = Compactor(by, compactions(arena.scenario))
-        crashes = [move.spec for move in walk(arena.scenario.moves) if isinstance(move, CrashMove)]
-        self._resumers = max((spec.resumers for spec in crashes), default=1)
-        self._landed = self._missed = 0
+        self._kills = kills_of(arena.scenario)
+        self._why_not: tuple[str, ...] = ()
         #: The process that was killed last: the next must be another.
         self._leg = 0
         self.told = variables(self.stage.task, contract, server.url(self._token))
@@ -243,16 +252,16 @@ class Trial:
             wire.lives.ended_unheard()
         if self._leg and finished.leg == self._leg:
             # The very process that was to be dead: nothing was killed.
-            self._missed += 1
+            self._kills.missed += 1
         self._leg = 0
         if wire.lives.kill_at is not None:
             # It is dead, by the script's hand or, a moment before, by its own; or it has said something and
             # is killed as it waits for a line.
             left = wire.lives.kill_at - time.monotonic()
             lands = finished.killed or (finished.waits and left > 0)
-            self._landed += lands
-            self._missed += not lands
-            wire.died(self._resumers)
+            self._kills.landed += lands
+            self._kills.missed += not lands
+            wire.died(self._kills.resumers)
             self._leg = finished.leg
             return self._again(max(left, 0.0)) if lands else None
         if wire.failure is not None or finished.never or finished.problem:
@@ -270,8 +279,8 @@ class Trial:
             with self.stage.lock:
                 events = self.stage.after(ending, resumed(turn, self.stage, last))
         except Crashed:
-            self._landed += 1
-            wire.died(self._resumers)
+            self._kills.landed += 1
+            wire.died(self._kills.resumers)
             self._leg = finished.leg
             return self._again()
         said = [event.text for event in events if isinstance(event, UserWrites)]
@@ -291,20 +300,20 @@ class Trial:
 
     def _decides_late(self, finished: Finished) -> Further:
         """It has ended as it waited, and is started again to be told."""
-        self._wire.died(self._resumers)
+        self._wire.died(self._kills.resumers)
         self._leg = finished.leg
         return self._again()
 
     def _again(self, after_s: float = 0.0) -> Further:
-        return Further(restart=True, after_s=after_s, resumers=self._resumers)
+        return Further(restart=True, after_s=after_s, resumers=self._kills.resumers)
 
     def _decided(self, finished: Finished) -> Further | None:
         """What a person decides about the calls that a program waits for; None where nobody comes."""
         try:
             decisions = self._wire.asked(finished.told["waiting"])
         except Crashed:
-            self._landed += 1
-            self._wire.died(self._resumers)
+            self._kills.landed += 1
+            self._wire.died(self._kills.resumers)
             self._leg = finished.leg
             return self._again()
         if not decisions:
@@ -332,17 +341,8 @@ class Trial:
         for text in words.forgotten:
             trace.forgotten_words += 1
             trace.found("forgotten_words", text)
-        happens = {type(move) for move in walk(self._arena.scenario.moves)}
-        compactor = self.stage.compactor
-        trace.not_exercised = bool(
-            self._missed
-            or (self._resumers > 1 and not self._wire.lives.gathered)
-            or self.seen.unreachable
-            or (CrashMove in happens and not self._landed)
-            or (UserMove in happens and not words.any and not self.stage.unsaid)
-            or (ApproveMove in happens and approver is not None and not approver.exercised)
-            or (CompactMove in happens and compactor is not None and not compactor.exercised)
-        )
+        self._why_not = tuple(why_not_exercised(self._arena.scenario, self.stage, self._wire, self._kills))
+        trace.not_exercised = bool(self._why_not)
 
     def close(self) -> bool:
         """Let nothing more in; whether calls of the last turn were not run."""
@@ -366,9 +366,11 @@ class Trial:
             self.stage.trace.found("lost_work", "calls of the last turn were under way when it was killed")
             findings = tuple(self.stage.trace.findings)
             episode = msgspec.structs.replace(episode, lost_work=True, findings=findings)
-        seen = told_of(self._wire.seen)
+        seen = {**told_of(self._wire.seen), **evidence(self.stage, self._wire, self._kills)}
         if finished.left:
             seen["processes left running"] = finished.left
+        if self._why_not:
+            seen[NOT_EXERCISED] = list(self._why_not)
         kept = Kept(
             self._contract.name,
             self._seed,
@@ -473,7 +475,7 @@ def told_of(seen: Seen) -> dict[str, Any]:
         "model requests": seen.requests - seen.tool_requests,
         "tool requests": seen.tool_requests,
         "side requests": dict(seen.side),
-        "child agents' requests": dict(seen.children),
+        CHILDREN: dict(seen.children),
         "new conversations": seen.amnesia,
         "rewritten conversations": seen.compactions,
         "refused requests": seen.refused,

@@ -132,6 +132,11 @@ class Approver:
             for call in calls
         )
 
+    @property
+    def decided(self) -> int:
+        """About how many calls the person has decided."""
+        return len(self._held)
+
     def close(self) -> None:
         """The run is over: what was allowed and never ran."""
         trace = self._stage.trace

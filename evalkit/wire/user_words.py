@@ -25,6 +25,13 @@ class _Said:
         #: How many requests there had been when a request for a summary held it; -1: none did.
         self.summed = -1
 
+    @property
+    def place(self) -> str:
+        """In which requests it stood."""
+        if not self.first:
+            return "in no request"
+        return f"in request {self.first}" + (f" to {self.last}" if self.last > self.first else "")
+
 
 class Words:
     """What the user has written to a harness, held against each request.
@@ -84,6 +91,11 @@ class Words:
     def any(self) -> bool:
         """Whether the user has written anything."""
         return bool(self._said)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """In which requests each message stood."""
+        return tuple(said.place for said in self._said)
 
     @property
     def undelivered(self) -> tuple[str, ...]:

@@ -22,28 +22,17 @@ set_tracing_disabled(True)
 KEPT = pathlib.Path("run.json")
 
 
-@dataclasses.dataclass
-class Share:
-    """What the model says when it hands a share of the work on."""
-
-    name: str
-
-
 def agent_of(job):
-    def tool(function):
-        changes = not function.__name__.startswith(("list_", "read_"))
-        asks = changes and job.variant == "approval"
-        return function_tool(function, strict_mode=False, needs_approval=asks)
+    def asks(name):
+        return job.variant == "approval" and not name.startswith(("list_", "read_"))
 
-    tools = [tool(function) for function in job.functions() if function.__name__ != "delegate"]
-    if any(offered["name"] == "delegate" for offered in job.tools):
-        helper = Agent(name="helper", instructions="You are the helper.", model=job.model, tools=tools)
-
-        def begins(given):
-            return f"You are {given['params']['name']}. The task: {job.prompt}"
-
-        says = "Hand a share of the work to a helper of this name."
-        tools = [*tools, helper.as_tool("delegate", says, parameters=Share, input_builder=begins)]
+    tools = [function_tool(f, strict_mode=False, needs_approval=asks(f.__name__)) for f in job.functions()]
+    if any(each.name == "delegate" for each in tools):
+        tools = [each for each in tools if each.name != "delegate"]
+        helper = Agent(name="helper", instructions="You are the helper.", model=job.model, tools=[*tools])
+        begin = {"input_builder": lambda told: f"You are {told['params']['name']}. The task: {job.prompt}"}
+        begin["parameters"] = dataclasses.make_dataclass("Share", [("name", str)])
+        tools.append(helper.as_tool("delegate", "Hand a share on.", **begin))
     return Agent(name="worker", model=job.model, tools=tools)
 
 
@@ -105,8 +94,7 @@ async def decided(job, agent, run, session):
                     continue
                 if decision["decision"] == "allow":
                     state.approve(item)
-                else:
-                    # The SDK has no way to approve a call with other arguments.
+                else:  # The SDK has no way to approve a call with other arguments.
                     state.reject(item, rejection_message=decision["reason"] or "refused")
                 run = await streamed(job, agent, state, session)
                 state = run.to_state()

@@ -19,6 +19,8 @@ from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of,
 from evalkit.strategies.presets import PRESETS
 from tests.harnesses.episodes import PLAIN, played, program
 
+pytestmark = pytest.mark.long
+
 #: A program over the Messages API by hand, which runs the tool like any other.
 WITHIN = """
 import json, urllib.request

@@ -95,15 +95,31 @@ def test_each_event_that_a_manifest_claims_is_tried(tmp_path: Path) -> None:
     assert lines[:2] == [
         "done/complete (end_turn) in 6 turns",
         "words-while-a-tool-runs: done/complete; undelivered words 1; see: evalkit harnesses run "
-        f"{tmp_path} {EVENTS}::words-while-a-tool-runs",
+        f"{tmp_path} words-while-a-tool-runs",
     ]
     assert lines[2:] == [
-        "one-allowed-and-one-refused: done/complete; closed calls 1",
-        "each-decision-twice: done/complete; closed calls 1",
-        "another-in-its-place: done/complete",
+        "one-allowed-and-one-refused: done/complete; decisions of a person 2; closed calls 1",
+        "each-decision-twice: done/complete; decisions of a person 2; closed calls 1",
+        "another-in-its-place: done/complete; decisions of a person 2",
     ]
     # It was not heard while it worked: what the manifest claims is not so.
     assert said.exit_code == 1
+
+
+def test_child_agents_that_a_manifest_claims_are_tried(tmp_path: Path) -> None:
+    documented(tmp_path, "delegates.py")
+    manifest = 'name = "page"\nsummary = ""\nrun = ["{python}", "delegates.py"]\ndialect = "anthropic"\n'
+    for words, said, code in (
+        ("You are the helper", "child agents' requests ringer 3", 0),
+        ("You are somebody", "no request of a child agent", 1),
+    ):
+        rule = f'[[side]]\nname = "helper"\nkind = "child"\ncontains = "{words}"\n'
+        (tmp_path / "harness.toml").write_text(manifest + rule)
+        result = CliRunner().invoke(main, ["harnesses", "check", str(tmp_path)])
+        lines = [line.removeprefix(f"{tmp_path}: ") for line in result.output.splitlines()]
+        assert lines[1].startswith("a-child-agent: done/complete; ")
+        assert said in lines[1]
+        assert result.exit_code == code
 
 
 def test_its_scenarios_are_sound() -> None:

@@ -197,7 +197,7 @@ class TestWhatIsSaid:
             "migration-reports-at-four-of-six",
         ]
         said = " ".join(CliRunner().invoke(main, words).output.split())
-        assert "note: agent.py: 1 episode not exercised, for an answer that cannot come: " in said
+        assert "note: agent.py: 1 episode not exercised: an answer that cannot come: " in said
 
     @pytest.mark.parametrize(
         ("output", "told"),
@@ -231,10 +231,7 @@ class TestWhatIsSaid:
             '"messages": messages, "tools": job.tools, "tool_choice": {"type": "any"}}',
         )
         said = self.said(tmp_path, forces + WORKS, monkeypatch, 1)
-        assert (
-            "agent.py: 1 episode not exercised, for an answer that cannot come: a tool call was forced"
-            in said
-        )
+        assert "agent.py: 1 episode not exercised: an answer that cannot come: a tool call was forced" in said
         store = Store.open(tmp_path / "out", write=False)
         assert list(store.rows("select not_exercised, counted from episode")) == [(1, 0)]
         store.close()

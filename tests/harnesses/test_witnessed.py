@@ -10,7 +10,7 @@ from evalkit.containment.guarded import Guarded
 from evalkit.harnesses.command import Deadline
 from evalkit.harnesses.endings import Finished
 from evalkit.harnesses.resident import ResidentRunner
-from evalkit.wire import episode as wire
+from evalkit.wire import lives
 from tests.harnesses.test_approvals import MOORINGS, NEVER_ASKS, ONE_OF_EACH
 from tests.harnesses.test_whole_life import CRASH, LATER, SAVES, TALKS, WORDS, play
 
@@ -21,7 +21,7 @@ KILL = {"crash": True}
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request that waits for its sender's death is given up soon."""
-    monkeypatch.setattr(wire, "_DEAD_S", 2.0)
+    monkeypatch.setattr(lives, "_DEAD_S", 2.0)
 
 
 @pytest.mark.parametrize("resident", [True, False], ids=["resident", "command"])
