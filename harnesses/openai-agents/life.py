@@ -36,6 +36,12 @@ def agent_of(job):
     return Agent(name="worker", model=job.model, tools=tools)
 
 
+def keep(state):
+    new = KEPT.with_suffix(".new")
+    new.write_text(state.to_string())
+    new.rename(KEPT)  # whole or not at all: a kill comes at any time
+
+
 async def streamed(job, agent, given, session):
     """One run; words that come meanwhile stop it after the turn, and go into what follows."""
     while True:
@@ -53,7 +59,7 @@ async def streamed(job, agent, given, session):
         try:
             async for event in run.stream_events():
                 if job.variant == "approval" and event.type == "run_item_stream_event":
-                    KEPT.write_text(run.to_state().to_string())
+                    keep(run.to_state())
                 if job.variant == "compaction" and event.type == "run_item_stream_event":
                     # By itself the session compacts only behind an answer without calls.
                     run.cancel(mode="after_turn")
@@ -80,31 +86,25 @@ async def decided(job, agent, run, session):
     """The run goes on with each decision, in the person's order."""
     while run.interruptions:
         state = run.to_state()
-        KEPT.write_text(state.to_string())
+        keep(state)
         calls = [
-            {"id": item.raw_item.call_id, "tool": item.name, "arguments": arguments(item)}
+            {"id": item.raw_item.call_id, "tool": item.name, "arguments": json.loads(item.arguments or "{}")}
             for item in run.interruptions
         ]
         decisions = await asyncio.to_thread(job.wait, calls)
         if not decisions:
             return None
         for decision in decisions:
-            for item in state.get_interruptions():
-                if item.raw_item.call_id != decision["id"]:
-                    continue
+            for item in [i for i in state.get_interruptions() if i.raw_item.call_id == decision["id"]]:
                 if decision["decision"] == "allow":
                     state.approve(item)
                 else:  # The SDK has no way to approve a call with other arguments.
                     state.reject(item, rejection_message=decision["reason"] or "refused")
                 run = await streamed(job, agent, state, session)
                 state = run.to_state()
-                KEPT.write_text(state.to_string())
+                keep(state)
     KEPT.unlink(missing_ok=True)
     return run
-
-
-def arguments(item):
-    return json.loads(item.arguments or "{}")
 
 
 async def work(job):

@@ -65,7 +65,10 @@ async def one_run(job, agent, prompt, history, decided=None):
 
 
 def keep(messages):
-    KEPT.write_bytes(ModelMessagesTypeAdapter.dump_json(messages))
+    # Whole or not at all: a kill comes at any time.
+    new = KEPT.with_suffix(".new")
+    new.write_bytes(ModelMessagesTypeAdapter.dump_json(messages))
+    new.rename(KEPT)
 
 
 def decision(told):

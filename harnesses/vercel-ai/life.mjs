@@ -1,6 +1,6 @@
 // Vercel's AI SDK with its messages in a file: resumed, steered, asked for approval, compacted.
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 const { load, serve } = await import(process.env.EVALKIT_CLIENT);
 const { experimental_createSteering, generateText, isStepCount, jsonSchema, tool } = await load("ai");
 const { createAnthropic } = await load("@ai-sdk/anthropic");
@@ -9,7 +9,9 @@ const KEPT = "messages.json";
 const ASK = { role: "user", content: "Summarise what was done and what is open. Text only." };
 
 function keep(messages) {
-  writeFileSync(KEPT, JSON.stringify(messages));
+  // Whole or not at all: a kill comes at any time.
+  writeFileSync(`${KEPT}.new`, JSON.stringify(messages));
+  renameSync(`${KEPT}.new`, KEPT);
   return messages;
 }
 
