@@ -8,6 +8,15 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("evalkit.core.trace.Trace._compare", "name != call.id", "True"): (
+        "An answer is looked for among those to other calls once it is not in what was shown, so that it is "
+        "among them itself changes nothing."
+    ),
+    (
+        "evalkit.loop.transitions._counted",
+        "turn.calls and loop.offered.finish",
+        "turn.calls",
+    ): "A shorter way: without a finish tool on offer, and nothing told in words, no turn has a finish.",
     (
         "evalkit.core.trace.Trace.resolved",
         "not (request.again or whole) and (calls or results or turn.kind == 'pause')",

@@ -528,3 +528,11 @@ def test_who_goes_on_after_a_conversation_beside_it_has_forgotten_nothing() -> N
     stage.ask(Request(after=3))
     assert stage.trace is not None
     assert stage.trace.rolled_back == 0
+
+
+def test_how_long_a_fault_is_silent() -> None:
+    stage = staged([{"fault": {"stall_s": 2.0}}, DONE])
+    stage.ask(Request())
+    assert stage.stall_s == 2.0
+    stage.ask(Request())
+    assert stage.stall_s == 0
