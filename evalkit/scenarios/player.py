@@ -228,9 +228,11 @@ class Player:
                 idle += 1
                 count = loops[op.slot] + 1
                 # A whole pass without a turn: go on only where another may have one.
-                barren = idle > self._loops and not self._can_play(ops, op.start, pc, attempted, asked)
+                barren = idle > self._loops and not self._can_play(ops, op.start, pc, attempted, asked, shown)
                 # Events answer nothing: for ever they would come within one request.
-                barren = barren or (op.eventful and not self._can_answer(ops, op.start, pc, attempted, asked))
+                barren = barren or (
+                    op.eventful and not self._can_answer(ops, op.start, pc, attempted, asked, shown)
+                )
                 if count < op.times and not barren:
                     if op.times != ENDLESS:
                         loops = _set(loops, op.slot, count)
@@ -255,18 +257,21 @@ class Player:
         )
 
     @staticmethod
-    def _can_play(ops: list[Any], start: int, end: int, attempted: int, asked: int) -> bool:
+    def _can_play(ops: list[Any], start: int, end: int, attempted: int, asked: int, shown: int) -> bool:
         """Whether any move between two places has a turn, or is an event, that a choice can come to."""
         return any(
-            type(op) is Play and op.possible and op.begin(attempted, asked) is not None
+            type(op) is Play and op.possible and op.begin(attempted, asked, shown) is not None
             for op in ops[start:end]
         )
 
     @staticmethod
-    def _can_answer(ops: list[Any], start: int, end: int, attempted: int, asked: int) -> bool:
+    def _can_answer(ops: list[Any], start: int, end: int, attempted: int, asked: int, shown: int) -> bool:
         """Whether any move between two places, events aside, has a turn that a choice can come to."""
         return any(
-            type(op) is Play and not op.event and op.possible and op.begin(attempted, asked) is not None
+            type(op) is Play
+            and not op.event
+            and op.possible
+            and op.begin(attempted, asked, shown) is not None
             for op in ops[start:end]
         )
 

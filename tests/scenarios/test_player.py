@@ -83,6 +83,15 @@ def test_the_place_of_a_turn_is_its_move_and_how_many_of_its_turns_have_come() -
     assert places == [(0, 1), (1, 1), (1, 2), (2, 0), (2, 0)]
 
 
+def test_a_repeat_of_what_is_seen_to_be_done_comes_to_an_end() -> None:
+    rare = {"either": [{"p": 0.25, "do": [{"work": "unseen"}]}]}
+    model = Model([{"call": "list_items"}, {"repeat": {"times": "forever", "do": [rare]}}, {"say": "x"}])
+    model.first()
+    done = model.player.script.world.all
+    _, emitted = model.player.advance(model.state, None, 0, done)
+    assert emitted.turn.text == "x"
+
+
 def test_each_move_has_one_sample_as_if_nothing_were_attempted() -> None:
     model = Model([{"call": "list_items"}, {"work": "rest"}, {"user": {"text": "x"}}, {"say": "x"}])
     assert [len(each.turn.calls) for each in model.player.samples()] == [1, 1, 0]
