@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
-from evalkit.core.names import is_name
+from evalkit.core.names import counted, is_name
 from evalkit.strategies.presets import PRESETS
 from evalkit.strategies.registry import find_strategy
 
@@ -82,7 +82,7 @@ def command(
     with one_line_errors():
         chosen = [find_strategy(one) for one in dict.fromkeys(strategies or PRESETS)]
     seen = _read(recordings, table, complete_from, by, reader, [*chosen, *PREDICTED])
-    source = f"{len(seen)} recordings ({', '.join(sorted({one.harness for one in seen}))})"
+    source = f"{counted(len(seen), 'recording')} ({', '.join(sorted({one.harness for one in seen}))})"
     population = population_of(called, [one.life for one in seen], source, _grouped(by, seen))
     if validate:
         population = _validated(population, seen, splits)

@@ -10,6 +10,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem
 from evalkit.cli.groups import Group
+from evalkit.core.names import counted
 from evalkit.reports.layout import print_entries
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def list_(files: tuple[Path, ...]) -> None:
         else:
             recordings += 1
             print_entries((head(found),))
-    click.echo(f"{recordings} recordings, {problems} problems")
+    click.echo(f"{counted(recordings, 'recording')}, {counted(problems, 'problem')}")
     if not recordings:
         raise click.exceptions.Exit(2)
 
@@ -150,7 +151,8 @@ def to_suite(
         names.append(name)
     baseline = _baseline(folder)
     (folder / "baseline.json").write_text(baseline, encoding="utf-8")
-    click.echo(f"{len(names)} scenarios of {suite.incidents} incidents in {suite.runs} runs: {folder}")
+    of = f"{counted(suite.incidents, 'incident')} in {counted(suite.runs, 'run')}"
+    click.echo(f"{counted(len(names), 'scenario')} of {of}: {folder}")
     click.echo("read them for personal details, edit what is marked EDIT, then in CI:")
     click.echo(f"  evalkit scenarios check {folder}")
     click.echo(f"  evalkit run {folder} {_STRATEGIES_OF_SUITE} --out RUN")

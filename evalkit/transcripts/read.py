@@ -12,6 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
+import msgspec
+
 from evalkit.core.turns import count_tokens, parse_arguments
 from evalkit.transcripts.benchmark_labels import with_label
 from evalkit.transcripts.catalog import (
@@ -349,13 +351,30 @@ def _parts(
     values: Iterator[tuple[str, Any]], name: str, read: Callable[[list[Any], Source], Recording]
 ) -> Iterator[Found]:
     """One run, told as messages, items or events."""
-    good = []
-    for _, value in values:
+    good, places = [], []
+    for place, value in values:
         if isinstance(value, Problem):
             yield value
         else:
             good.append(value)
-    yield one(read, good, Source(name))
+            places.append(place)
+    found = one(read, good, Source(name))
+    yield found if isinstance(found, Problem) else _by_line(found, places)
+
+
+def _by_line(recording: Recording, places: list[str]) -> Recording:
+    """What was not read named by its line: the reader counted the values, of which broken lines are none."""
+
+    def placed(odd: str) -> str:
+        part, colon, what = odd.partition(": ")
+        word, _, number = part.partition(" ")
+        known = word == "message" and number.isdigit() and int(number) <= len(places)
+        place = places[int(number) - 1] if known else ""
+        return f"{place}{colon}{what}" if place.startswith("line ") else odd
+
+    if not recording.odd:
+        return recording
+    return msgspec.structs.replace(recording, odd=tuple(map(placed, recording.odd)))
 
 
 def _records(values: Iterator[tuple[str, Any]], name: str) -> Iterator[Found]:

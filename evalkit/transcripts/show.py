@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evalkit.core.escaping import for_terminal
+from evalkit.core.names import counted
 from evalkit.core.turns import Call, ServerCall, Text
 from evalkit.transcripts.recording import Recording
 from evalkit.transcripts.replay import Replay
@@ -14,7 +15,7 @@ def head(recording: Recording) -> str:
     source = f" ({recording.label.source})" if recording.label.source else ""
     child = f", a child of {recording.parent.rpartition('/')[2]}" if recording.parent else ""
     return (
-        f"{recording.id}  {recording.format}, {len(recording.steps)} turns, "
+        f"{recording.id}  {recording.format}, {counted(len(recording.steps), 'turn')}, "
         f"{recording.ending} ({recording.native}), {label}{source}{child}"
     )
 

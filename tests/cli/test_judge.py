@@ -137,7 +137,7 @@ def test_a_suite_has_a_baseline_that_its_gate_takes(results: Path, tmp_path: Pat
     suite = tmp_path / "suite"
     made = run("transcripts", "to-suite", suite, results)
     assert made.exit_code == 0, made.output
-    assert "1 scenarios of 1 incidents in 2 runs" in made.stdout
+    assert "1 scenario of 1 incident in 2 runs" in made.stdout
     assert run("scenarios", "check", suite).exit_code == 0
     names = [part for name in ("silence", "finish_tool", "keyword", "acceptance") for part in ("-s", name)]
     assert run("run", suite, *names, "--out", tmp_path / "run", "--no-charts").exit_code == 0
@@ -185,4 +185,4 @@ def test_a_suite_names_labels_that_match_nothing_and_takes_scores(results: Path,
     path = files.write_lines(tmp_path / "scored.jsonl", scored)
     assert "--complete-from" in run("transcripts", "to-suite", tmp_path / "b", path).stderr
     made = run("transcripts", "to-suite", tmp_path / "c", path, "--complete-from", "80")
-    assert "1 scenarios of 1 incidents in 2 runs" in made.stdout
+    assert "1 scenario of 1 incident in 2 runs" in made.stdout

@@ -93,6 +93,17 @@ def test_unlabelled_runs_on_which_strategies_disagree_come_first(tmp_path: Path)
     assert answer["claims"]["done"] == 2
 
 
+def test_a_run_without_a_turn_has_no_last_turn_and_nothing_to_label(tmp_path: Path) -> None:
+    event = {"author": "user", "invocation_id": "e", "content": {"parts": [{"text": "Go."}]}}
+    error = {"author": "agent", "invocation_id": "e", "error_code": "RESOURCE_EXHAUSTED"}
+    session = {"id": "s", "app_name": "a", "user_id": "u", "events": [event, error]}
+    files.write(tmp_path / "adk.json", session)
+    said = judged(tmp_path, tmp_path / "adk.json", "silence", "verifier_claim")
+    text = " ".join(sentences(said["answer"], {}, said["claimed"]))
+    assert "1 run has no label. No run has a model turn." in text
+    assert said["answer"]["label_first"] == []
+
+
 def test_what_to_label_first_can_be_told_apart(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "I look."}]
     for name in ("one", "two"):

@@ -50,7 +50,7 @@ def test_one_odd_line_refuses_nothing_and_is_named(tmp_path: Path, place: int, l
     path = (files.write_lines if lines else files.write)(tmp_path / "a.jsonl", messages)
     runs, problems = both(path)
     assert [len(run.steps) for run in runs] == [4]
-    assert problems == [f"message {place + 1}: is no message; its fields: usage"]
+    assert problems == [f"{'line' if lines else 'message'} {place + 1}: is no message; its fields: usage"]
 
 
 def test_an_odd_line_of_a_session_is_named(tmp_path: Path) -> None:
@@ -144,6 +144,16 @@ def test_a_score_above_one_is_a_label_only_where_somebody_says_from_where(tmp_pa
     told = judge_paths([path], Judgement(tmp_path / "two", []), Labels(None, 7))
     assert told["run"]["labels"] == {"complete": 2, "incomplete": 2, "unknown": 0}
     assert not told["notes"]
+
+
+def test_what_is_no_message_is_named_by_its_line(tmp_path: Path) -> None:
+    first, *rest = [json.dumps(message) for message in files.chat()]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join([first, '{"role": broken', "", *rest, '{"x": 1}']) + "\n", encoding="utf-8")
+    runs, problems = both(path)
+    assert len(runs) == 1
+    assert [problem.partition(": ")[0] for problem in problems] == ["line 2", f"line {len(rest) + 4}"]
+    assert runs[0].odd == (f"line {len(rest) + 4}: is no message; its fields: x",)
 
 
 def test_labels_of_one_run_that_contradict_each_other_are_none(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ class Answer:
         self.wrong = _Base()
         self.right = _Base()
         self.recordings = self.dones = self.failures = self.labelled = 0
-        self.claims = self.labelled_claims = self.false_claims = 0
+        self.last_turns = self.claims = self.labelled_claims = self.false_claims = 0
         self.ended_claims: Counter[str] = Counter()
         self._first: list[tuple[int, str]] = []
 
@@ -103,6 +103,7 @@ class Answer:
         self.dones += done
         self.failures += recorded.label == "incomplete"
         self.labelled += recorded.label != "unknown"
+        self.last_turns += recorded.turns > 0
         if recorded.claim == "done":
             self.claims += 1
             self.labelled_claims += recorded.label != "unknown"
@@ -116,11 +117,16 @@ class Answer:
             self._to_label(recorded, others)
 
     def _to_label(self, recorded: Outcome, others: list[Outcome]) -> None:
-        """A run tells most where strategies disagree about its end, and where it was called done."""
+        """A run tells most where strategies disagree about its end, and where it was called done.
+
+        One that nobody called done, and about which none disagree, tells nothing.
+        """
         judged = [outcome for outcome in others if outcome.ending != UNKNOWN]
         ended = sum(outcome.ending == "done" for outcome in judged)
         split = min(ended, len(judged) - ended)
         weight = 2 * split + (recorded.ending == "done") + (recorded.claim == "done")
+        if not weight:
+            return
         self._first.append((-weight, recorded.recording))
         if len(self._first) > 50 * FIRST:
             self._first = sorted(self._first)[:FIRST]
@@ -158,7 +164,11 @@ class Answer:
             "silent": silent,
             "best": _best(rows),
             "greedy": self._greedy([row["strategy"] for row in rows]),
-            "claims": {"done": self.claims, "ends": dict(sorted(self.ended_claims.items()))},
+            "claims": {
+                "done": self.claims,
+                "of": self.last_turns,
+                "ends": dict(sorted(self.ended_claims.items())),
+            },
             "label_first": [name for _, name in sorted(self._first)[:FIRST]],
         }
 
@@ -315,18 +325,20 @@ def _greedy_sentence(answer: dict[str, Any]) -> str:
 
 def _unlabelled(answer: dict[str, Any], claims: dict[str, Any] | None) -> str:
     rest = answer["recordings"] - answer["labelled"]
-    done = answer["claims"]["done"]
-    text = (
-        f"{counted(rest, 'run')} {'has' if rest == 1 else 'have'} no label. "
-        f"{done} of all {answer['recordings']} last turns claim done"
-    )
-    share = corrected(done, answer["recordings"])
-    if share is not None and answer["recordings"] >= ENOUGH:
+    done, turns = answer["claims"]["done"], answer["claims"]["of"]
+    text = f"{counted(rest, 'run')} {'has' if rest == 1 else 'have'} no label. "
+    if not turns:
+        return text + "No run has a model turn."
+    text += f"{done} of all {turns} last turns claim done"
+    share = corrected(done, turns)
+    if share is not None and turns >= ENOUGH:
         text += f" ({100 * share.low:.0f} to {100 * share.high:.0f} % with the reader's measured errors)"
     words = ", ".join(f"“{word}” {count}" for word, count in (claims or {}).get("words", [])[:5])
     text += f" ({words})" if words else ""
     first = ", ".join(_told_apart(answer["label_first"][:3]))
-    return f"{text}. Label first, where strategies disagree: {first}." if first else f"{text}."
+    return (
+        f"{text}. Label first, where strategies disagree or done was said: {first}." if first else f"{text}."
+    )
 
 
 def _told_apart(names: list[str]) -> list[str]:

@@ -110,7 +110,7 @@ def _recorded(row: dict[str, Any]) -> str:
     text = (
         f"How the harness ended: {endings}. False done: {rate(row['false_done'])}; unclosed: "
         f"{rate(row['unclosed'])}; over-continuation: {rate(row['over_continuation'])}. Turns known to be "
-        f"wasted after completion: {excess['sum']} in {excess['base']} runs (a lower bound)."
+        f"wasted after completion: {excess['sum']} in {counted(excess['base'], 'run')} (a lower bound)."
     )
     return text + "\n\n" + _lines(["outcome", "recordings"], outcomes)
 
@@ -158,7 +158,7 @@ def _unknown(rows: list[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
         for why, count in row["why_unknown"].items():
-            lines.append(f"- `{row['strategy']}`, {count} recordings: {why}.")
+            lines.append(f"- `{row['strategy']}`, {counted(count, 'recording')}: {why}.")
     return "\n".join(lines)
 
 
@@ -189,7 +189,7 @@ def _parted(parted: dict[str, Any]) -> str:
         for row in parted["recordings"]
     ]
     more = parted["count"] - len(lines)
-    text = f"{parted['count']} recordings on which judged strategies give different ends:\n\n"
+    text = f"{counted(parted['count'], 'recording')} on which judged strategies give different ends:\n\n"
     text += _lines(["recording", "label", "turns", *names], lines)
     return text + (f"\n\nand {more} more: see episodes.csv." if more > 0 else "")
 
