@@ -14,7 +14,8 @@ from evalkit.scenarios.drawn_scenarios import ASKS, SAYS
 from evalkit.scenarios.life import Act, Life
 from evalkit.scenarios.population import Population
 from evalkit.scenarios.population_draws import Draw
-from evalkit.transcripts.formats.tau import TRANSFER, USER_STOP
+from evalkit.transcripts.formats.tau import USER_STOP
+from evalkit.transcripts.recording import TRANSFER
 
 
 def recordings_of(population: Population, draws: Iterable[int]) -> Iterator[dict[str, Any]]:

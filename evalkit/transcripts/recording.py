@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -249,6 +250,8 @@ def natural_end(last: Step | None) -> tuple[Ended, str]:
         return "done", turn.native or "turn without calls"
     if any(finishes(call) for call in turn.calls):
         return "done", "finish call"
+    if over := hand_over(turn.calls):
+        return "escalated", over
     return (
         "unknown",
         "breaks off after a tool call" if not last.results else "breaks off after a tool's answer",
@@ -275,6 +278,18 @@ FINISH_TOOLS = frozenset(
 )
 #: Words in a shell command by which mini-swe-agent ends (its documentation, both major versions).
 SENTINELS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
+
+
+#: Tools that leave a conversation to a person: tau-bench's, and what others call theirs.
+TRANSFER = "transfer_to_human_agents"
+HAND_OVERS = frozenset(
+    (TRANSFER, "transfer_to_human_agent", "transfer_to_human", "escalate_to_human", "handoff_to_human")
+)
+
+
+def hand_over(calls: Iterable[Call]) -> str:
+    """The name of the call that leaves the conversation to a person; empty where none does."""
+    return next((name for call in calls if (name := bare_name(call.tool)) in HAND_OVERS), "")
 
 
 def finishes(call: Call) -> bool:

@@ -156,6 +156,15 @@ def test_what_is_no_message_is_named_by_its_line(tmp_path: Path) -> None:
     assert runs[0].odd == (f"line {len(rest) + 4}: is no message; its fields: x",)
 
 
+def test_a_chat_that_is_left_to_a_person_is_handed_over_and_no_run_that_breaks_off(tmp_path: Path) -> None:
+    call = files.chat_call(1, "mcp__desk__transfer_to_human", summary="A refund.")
+    answer = files.chat_answer(1, "Transfer successful")
+    path = files.write(tmp_path / "a.json", {"messages": [USER, call, answer], "complete": True})
+    assert (one(path).ending, one(path).native) == ("escalated", "transfer_to_human")
+    (recorded,) = judge_paths([path], Judgement(tmp_path / "out", []))["rows"]
+    assert recorded["unclosed"]["count"] == 0
+
+
 def test_labels_of_one_run_that_contradict_each_other_are_none(tmp_path: Path) -> None:
     said: list[dict[str, Any]] = [
         {"success": True, "reward": 0.0},

@@ -11,14 +11,12 @@ from evalkit.transcripts.empty_sessions import empty_of
 from evalkit.transcripts.formats.messages import read_message, read_messages
 from evalkit.transcripts.formats.parts import arguments_of
 from evalkit.transcripts.labels import label_of
-from evalkit.transcripts.recording import Conversation, Ended, Recording, Step, Unreadable
+from evalkit.transcripts.recording import Conversation, Ended, Recording, Step, Unreadable, hand_over
 from evalkit.transcripts.source import Source
 from evalkit.wire.answers import listed, mapped, text_in
 
 #: What the simulated user says when its goal is met or the talk is over (tau-bench ``user.py``).
 USER_STOP = "###STOP###"
-#: Tools after which the environment ends the run (tau-bench ``terminate_tools``).
-TRANSFER = "transfer_to_human_agents"
 
 _OF_STATE = {"DB", "ENV_ASSERTION"}
 #: tau2's termination reasons (``TerminationReason`` in its simulation data model).
@@ -74,8 +72,8 @@ def _tau_bench_end(last: Step | None) -> tuple[Ended, str]:
         raise Unreadable(empty_of("tau-bench", "holds no model turn"))
     if last.said is not None and USER_STOP in last.said:
         return "done", "user stop"
-    if any(call.tool == TRANSFER for call in last.turn.calls):
-        return "escalated", TRANSFER
+    if over := hand_over(last.turn.calls):
+        return "escalated", over
     # The runner's loop has no other way out than its step limit.
     return "limit", "step limit (no end signal)"
 
@@ -101,7 +99,7 @@ def tau2(record: dict[str, Any], source: Source) -> Recording:
             read_message(conversation, message)
     reason = str(record["termination_reason"])
     ended = _TAU2_ENDS.get(reason, "unknown")
-    if ended == "done" and _transferred(conversation.last):
+    if ended == "done" and conversation.last is not None and hand_over(conversation.last.turn.calls):
         ended = "escalated"
     place = f"task{record.get('task_id')}.trial{record.get('trial') or 0}"
     conversation.task = str(record.get("task_id", ""))
@@ -110,11 +108,6 @@ def tau2(record: dict[str, Any], source: Source) -> Recording:
     of_state = bool(reward.get("reward_basis")) and set(listed(reward["reward_basis"])) <= _OF_STATE
     label = label_of(reward, ("reward",), "state" if of_state else "words")
     return conversation.recording(source.id(place), source.file, "tau2", (ended, reason), label)
-
-
-def _transferred(last: Step | None) -> bool:
-    calls: tuple[Call, ...] = last.turn.calls if last is not None else ()
-    return any(call.tool == TRANSFER for call in calls)
 
 
 def _flat(messages: list[Any]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from evalkit.core.tasks import occurs_whole
 from evalkit.core.turns import Call, parse_arguments
 from evalkit.strategies.wording import OWN_WORDS
 from evalkit.transcripts.effects import only_reads
-from evalkit.transcripts.recording import Recording, bare_name, finishes
+from evalkit.transcripts.recording import HAND_OVERS, Recording, bare_name, finishes
 from evalkit.transcripts.replay import Replay
 
 #: What the label says was missing, and nobody recorded.
@@ -76,7 +76,7 @@ def incident_of(recording: Recording, replay: Replay) -> Incident:
 
 
 #: Calls that change nothing although their names do not say so.
-_NO_CHANGE = frozenset(("calculate", "think", "transfer_to_human_agents"))
+_NO_CHANGE = frozenset(("calculate", "think")) | HAND_OVERS
 
 
 def _changes(call: Call) -> bool:
