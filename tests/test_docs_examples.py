@@ -221,7 +221,7 @@ def test_a_new_scenario_is_what_check_takes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_contract(tmp_path: Path) -> None:
-    named("README.md", tmp_path)
+    (tmp_path / "my_agent.py").write_text(LOOP)
     commands = next(text for language, text in blocks("docs/harnesses.md") if " contract " in text)
     for command in commands.splitlines():
         done = shell(command, tmp_path)
