@@ -58,6 +58,7 @@ class Trace(Continuation):
         "_ended_on",
         "_futile",
         "_limited",
+        "_made_up",
         "_no_turn",
         "_spent",
         "_stops",
@@ -145,6 +146,8 @@ class Trace(Continuation):
         self._futile = ""
         #: By logical action: what was answered last, and how often the world had changed by then.
         self._answered: dict[str, tuple[str, int]] = {}
+        #: What was last made up in a tool's place: said again it is made up again.
+        self._made_up: dict[str, str] = {}
         #: Turns, tokens, output tokens and tool calls before the query that the limits are counted for.
         self._spent = (0, 0, 0, 0)
         #: The turn of the first call that was refused since what it would do is masked.
@@ -415,8 +418,10 @@ class Trace(Continuation):
 
     def _not_heard(self, call: Call, given: Result) -> None:
         """A result for a call that no tool answered: from the harness's own record, or made up."""
-        before = self._answered.get(logical_action(call, 0))
-        if before is None or before[0] != given.text:
+        action = logical_action(call, 0)
+        before = self._answered.get(action)
+        if before is None or before[0] != given.text or self._made_up.get(action) == given.text:
+            self._made_up[action] = given.text
             self.closed_calls += 1
             # rule: closed_calls
             self.found("closed_calls", f"{_said(call)}: {given.text[:60]!r}, and no tool said so")

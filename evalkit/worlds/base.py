@@ -80,7 +80,8 @@ class World(ABC):
         self.effects: dict[str, int] = {}
         #: How often an effect left the world another than it was.
         self.changes = 0
-        self._stood: Hashable = None
+        #: Calls that had an effect.
+        self._made: set[tuple[Any, ...]] = set()
 
     def bits(self, names: tuple[str, ...]) -> int:
         """The bit set of ids; each must exist."""
@@ -152,16 +153,22 @@ class World(ABC):
 
     def perform(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         """Run a tool and journal its effect."""
+        made = (tool, *arguments.values())
+        try:
+            again = made in self._made
+        except TypeError:
+            # A list or an object is among them.
+            again = True
+        # Only what was done before can leave all as it was: a key costs a look at the whole world.
+        stood = self.key() if again else None
         outcome = self.call(tool, arguments)
         action = outcome.action
         if action is not None:
-            before = self.effects.get(action, 0)
-            self.effects[action] = before + 1
-            # Only an action that was had before can leave all as it was.
-            stands = self.key() if before else None
-            if stands is None or stands != self._stood:
+            self.effects[action] = self.effects.get(action, 0) + 1
+            if stood is None or stood != self.key():
                 self.changes += 1
-                self._stood = stands
+            if not again:
+                self._made.add(made)
         return outcome
 
     def once_only(self, tool: Tool) -> bool:
@@ -242,6 +249,7 @@ class World(ABC):
         for name, value in vars(self).items():
             setattr(copy, name, value)
         copy.effects = dict(self.effects)
+        copy._made = set(self._made)
         return copy
 
     def close(self) -> None:  # noqa: B027 - most worlds hold nothing

@@ -294,6 +294,14 @@ class TestWhatIsCounted:
         trace.resolved(0, False, Request(WORK, (ANSWER,)))
         assert trace.closed_calls == 1
 
+    def test_what_was_made_up_once_is_made_up_again_and_a_tools_own_words_are_not(self) -> None:
+        trace = Trace(Offered())
+        for ran in ({}, {}, {"c1": ANSWER}, {}):
+            trace.delivered(WORK, 1, "a move")
+            given = ANSWER if trace.turns > 2 else Result("c1", "interrupted")
+            trace.resolved(0, False, Request(WORK, (given,)), ran)
+        assert trace.closed_calls == 2
+
     @pytest.mark.rule("futile_retries")
     def test_asking_the_same_again_after_a_fault_that_cannot_pass_is_futile(self) -> None:
         trace = Trace(Offered())

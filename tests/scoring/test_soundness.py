@@ -7,9 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from evalkit.core.tasks import Offered
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scoring.arena import Arena
+from evalkit.scoring.episode import ideal_episode
 from evalkit.scoring.soundness import check_scenario, examine
-from tests.helpers import scenario
+from tests.helpers import play, scenario
 
 LIST: dict[str, Any] = {"call": "list_items"}
 REST: dict[str, Any] = {"work": "rest"}
@@ -133,3 +136,16 @@ def test_twins_name_each_other() -> None:
 
 def messages_of(loaded: Scenario, known: dict[str, Scenario]) -> list[str]:
     return [found.message for found in check_scenario(loaded, known) if found.message.startswith("twin")]
+
+
+def test_twins_may_differ_by_a_repetition_that_the_ideal_driver_would_not_make() -> None:
+    def half(name: str, twin: str, effect: str) -> Scenario:
+        lost = {"work": 1, "reply": {"text": "timed out", "error": True, "effect": effect}}
+        model = [{"call": "list_payments"}, lost, {"work": ["T-1"], "again": True}, DONE]
+        world = {"kind": "ledger", "items": ["T-1"]}
+        return scenario(model, scenario=name, twin=twin, world=world)
+
+    one, other = half("a", "b", "applied"), half("b", "a", "none")
+    assert [play(of, "silence").outcome for of in (one, other)] == ["done/spoiled", "done/complete"]
+    assert [ideal_episode(Arena(of, Offered()), 0).outcome for of in (one, other)] == ["done/complete"] * 2
+    assert messages_of(one, {"b": other}) == []

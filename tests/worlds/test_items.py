@@ -60,6 +60,16 @@ def test_doing_again_is_a_second_execution() -> None:
     assert target.effects == {"do_item first": 2}
 
 
+def test_what_leaves_all_as_it_was_is_no_change() -> None:
+    target, changes = world("items"), []
+    for tool in ("do_item", "do_item", "undo_item", "undo_item", "do_item"):
+        target.perform(tool, {"item": "first"})
+        changes.append(target.changes)
+    assert changes == [1, 1, 2, 2, 3]
+    target.perform("do_item", {"item": ["first"]})
+    assert target.changes == 3
+
+
 def test_a_tool_may_be_dangerous_with_empty_arguments() -> None:
     target = world("items", forbidden=("everything",), options={"unnamed": "everything"})
     assert target.call("read_item", {}).error
