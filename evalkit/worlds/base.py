@@ -80,8 +80,6 @@ class World(ABC):
         self.effects: dict[str, int] = {}
         #: How often an effect left the world another than it was.
         self.changes = 0
-        #: Calls that had an effect.
-        self._made: set[tuple[Any, ...]] = set()
 
     def bits(self, names: tuple[str, ...]) -> int:
         """The bit set of ids; each must exist."""
@@ -153,13 +151,8 @@ class World(ABC):
 
     def perform(self, tool: str, arguments: Mapping[str, Any]) -> Outcome:
         """Run a tool and journal its effect."""
-        made = (tool, *arguments.values())
-        try:
-            again = made in self._made
-        except TypeError:
-            # A list or an object is among them.
-            again = True
         # Only what was done before can leave all as it was: a key costs a look at the whole world.
+        again = action_of(self._tool(tool), arguments) in self.effects
         stood = self.key() if again else None
         outcome = self.call(tool, arguments)
         action = outcome.action
@@ -167,9 +160,10 @@ class World(ABC):
             self.effects[action] = self.effects.get(action, 0) + 1
             if stood is None or stood != self.key():
                 self.changes += 1
-            if not again:
-                self._made.add(made)
         return outcome
+
+    def _tool(self, name: str) -> Tool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
 
     def once_only(self, tool: Tool) -> bool:
         """Whether a call of this tool, made again, would have an effect again that is one too many."""
@@ -188,7 +182,7 @@ class World(ABC):
         ``coming`` are the logical actions that were accepted and will have their effect. None where the call
         would have no effect that is one too many.
         """
-        tool = next((tool for tool in self.tools if tool.name == name), None)
+        tool = self._tool(name)
         if tool is None or not self.once_only(tool):
             return None
         if action_of(tool, arguments) not in coming and not self.had(tool, arguments):
@@ -249,7 +243,6 @@ class World(ABC):
         for name, value in vars(self).items():
             setattr(copy, name, value)
         copy.effects = dict(self.effects)
-        copy._made = set(self._made)
         return copy
 
     def close(self) -> None:  # noqa: B027 - most worlds hold nothing

@@ -66,6 +66,8 @@ def test_what_leaves_all_as_it_was_is_no_change() -> None:
         target.perform(tool, {"item": "first"})
         changes.append(target.changes)
     assert changes == [1, 1, 2, 2, 3]
+    # Words that a tool does not look at make no other call of it.
+    target.perform("do_item", {"item": "first", "note": "again"})
     target.perform("do_item", {"item": ["first"]})
     assert target.changes == 3
 
