@@ -27,6 +27,7 @@ SECTIONS = {
     "long_run": "One command: 10² to 10⁶ episodes",
     "engines": "Engines",
     "wire": "The wire",
+    "resident": "Programs of others: resident and fresh",
     "replay": "Replay",
     "transcripts": "Reading recordings",
     "worker": "The durable worker",

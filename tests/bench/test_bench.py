@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.cli.progress import in_words
-from tests.bench import library, peers, transcripts, waits
+from tests.bench import library, peers, resident, transcripts, waits
 from tests.bench.__main__ import FOLDER, SECTIONS, _page
 from tests.bench.long_run import seconds_of
 
@@ -69,3 +69,8 @@ def test_the_page_is_what_the_figures_say() -> None:
     sections = json.loads((FOLDER / "bench.json").read_text())
     assert set(sections) <= set(SECTIONS)
     assert (FOLDER / "README.md").read_text() == "\n".join(_page(sections)) + "\n"
+
+
+def test_resident_stands_beside_fresh() -> None:
+    figures = {"episodes": resident.COUNT, "resident": [4.0, 6.0], "fresh": [0.5, 0.4]}
+    assert "| 6.00 | 0.50 | 15.0 (8.0 to 15.0) |" in resident.markdown(figures)
