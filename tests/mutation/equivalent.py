@@ -8,6 +8,14 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (
+        "evalkit.stage.conversation.Conversation._go_back",
+        "if self.compactor is not None: self.compactor.look_away()",
+        "pass",
+    ): (
+        "The next delivery looks away as well before it looks ahead. Until then one that the script comes to "
+        "is due once, whether it was foreseen or not."
+    ),
     ("evalkit.core.trace.Trace._compare", "name != call.id", "True"): (
         "An answer is looked for among those to other calls once it is not in what was shown, so that it is "
         "among them itself changes nothing."
