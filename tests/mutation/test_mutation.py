@@ -166,6 +166,17 @@ def test_an_endless_loop_is_noticed(reference: Reference, monkeypatch: pytest.Mo
     assert "endless" in outcome.by
 
 
+def test_a_scenario_to_which_unbroken_code_finds_no_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*_: object) -> list[object]:
+        while True:
+            pass
+
+    monkeypatch.setattr("tests.mutation.trial.REFERENCE_SECONDS", 0.1)
+    monkeypatch.setattr("tests.mutation.trial.played", endless)
+    with pytest.raises(RuntimeError, match=r"no end in .*a-scenario"):
+        Reference([scenario(PAUSES)], lambda _: ("gate",))
+
+
 def test_what_kills_its_process_is_noticed(reference: Reference) -> None:
     deadly = mutant("evalkit.scoring.arena", "return self._world.fork()", "__import__('os')._exit(3)")
     assert tried(deadly, reference, tests=False).found == "scenarios"

@@ -39,6 +39,8 @@ QUICK = ("items", "ledger", "inbox")
 STRATEGIES = ("gate", "validated_finish", "keyword", "infinite_nudge")
 #: Seconds of processor time for one scenario, of which the slowest takes a twentieth; and for the tests.
 SCENARIO_SECONDS, TEST_SECONDS = 2.0, 40.0
+#: Seconds of processor time for one scenario of unbroken code.
+REFERENCE_SECONDS = 20.0
 #: Seconds after which a child that only waits has hung.
 HUNG_SECONDS = 120
 #: Bytes that a mutant may take beyond what it began with.
@@ -156,12 +158,25 @@ def _tried(run: Callable[[], Episode]) -> Episode | str:
         return f"{type(error).__name__}: {error}"
 
 
+def _unbroken(scenario: Scenario, strategies: Iterable[str]) -> list[Any]:
+    """The episodes of a scenario. RuntimeError where unbroken code finds no end: the fault is its own."""
+    before = signal.signal(signal.SIGPROF, _endless)
+    signal.setitimer(signal.ITIMER_PROF, REFERENCE_SECONDS)
+    try:
+        return played(scenario, strategies)
+    except _Endless:
+        raise RuntimeError(f"no end in {REFERENCE_SECONDS:g} s: {scenario}") from None
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 class Reference:
     """Scenarios with the episodes that the unchanged code makes of them."""
 
     def __init__(self, scenarios: Iterable[Scenario], strategies: Callable[[int], Iterable[str]]) -> None:
         self._all = [
-            (scenario, tuple(strategies(number)), played(scenario, strategies(number)))
+            (scenario, tuple(strategies(number)), _unbroken(scenario, strategies(number)))
             for number, scenario in enumerate(scenarios)
         ]
 
