@@ -20,7 +20,7 @@ from evalkit.scenarios.suites import load_suites
 from evalkit.stats.run_comparison import Versus, versus
 from evalkit.stats.summary import summarize
 from evalkit.strategies.presets import DEFAULT
-from evalkit.strategies.registry import StrategyError, find_strategy, given
+from evalkit.strategies.registry import StrategyError, find_strategy, registered
 from evalkit.strategies.strategy import Strategy
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def run(
     chosen = _strategies(strategies)
     if asked and strategies is DEFAULT:
         chosen = []
-    with given({one.name: one for one in chosen if isinstance(one, Strategy)}):
+    with registered({one.name: one for one in chosen if isinstance(one, Strategy)}):
         names = [one.name if isinstance(one, Strategy) else one for one in chosen]
         scenarios = load_suites(_several(suites))
         plan = make_plan(scenarios, sources_of(scenarios), tuple(names), seeds, baseline, Medium(), asked)

@@ -24,7 +24,7 @@ from evalkit.experiments.coverage.cells import label_cells
 from evalkit.experiments.studies.looks import expected
 from evalkit.fit.bounds import sentence
 from evalkit.fit.recorded_runs import Seen
-from evalkit.loop.state import bound, start
+from evalkit.loop.state import bind, start
 from evalkit.loop.transitions import on_turn
 from evalkit.media.medium import Medium, MediumError, check_medium, unplayable
 from evalkit.models.spending import Usage, price_of
@@ -112,7 +112,7 @@ def test_loop_is_a_strategy_as_functions_over_a_small_state() -> None:
     strategy = PRESETS["silence"].strategy
     stage = Arena(letters(), strategy.offers).stage(0)
     before, said = start(strategy, stage.task), make_turn((Text("Two are sent."),), "end_turn")
-    _, action, verdict = on_turn(bound(strategy, stage.task), before, said, StageInstruments(stage))
+    _, action, verdict = on_turn(bind(strategy, stage.task), before, said, StageInstruments(stage))
     assert isinstance(action, End)
     assert verdict is not None
     assert verdict.met

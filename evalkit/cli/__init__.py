@@ -83,7 +83,7 @@ class _Lazy(click.Group):
         try:
             return super().make_context(info_name, args, parent, **extra)
         except click.UsageError as error:
-            raise _in_a_line(error) from None
+            raise _usage_problem(error) from None
 
     def invoke(self, context: click.Context) -> object:
         """Run a command. Ctrl-C is a line; so is a module that a plain install leaves out."""
@@ -94,7 +94,7 @@ class _Lazy(click.Group):
             with interrupts.interruptible():
                 return super().invoke(context)
         except click.UsageError as error:
-            raise _in_a_line(error) from None
+            raise _usage_problem(error) from None
         except click.exceptions.Exit as left:
             interrupts.leave(left.exit_code)
             raise
@@ -106,9 +106,9 @@ class _Lazy(click.Group):
             # Whoever reads has enough.
             raise
         except OSError as error:
-            raise _refused(error) from None
+            raise _os_problem(error) from None
         except ImportError as error:
-            raise _told(error, str(context.invoked_subcommand)) from None
+            raise _missing_extra(error, str(context.invoked_subcommand)) from None
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
@@ -117,7 +117,7 @@ class _Lazy(click.Group):
                 formatter.write_dl([(name.ljust(width), text) for name, (_, text) in commands.items()])
 
 
-def _refused(error: OSError) -> click.ClickException:
+def _os_problem(error: OSError) -> click.ClickException:
     """What a disk, a name or the system refuses: which file, and why."""
     from evalkit.cli.errors import UsageProblem
 
@@ -125,7 +125,7 @@ def _refused(error: OSError) -> click.ClickException:
     return UsageProblem(f"{place}{error.strerror or error}")
 
 
-def _in_a_line(error: click.UsageError) -> Exception:
+def _usage_problem(error: click.UsageError) -> Exception:
     """What click says of a usage, as evalkit says what is wrong; a group without a command shows its help."""
     from evalkit.cli.errors import UsageProblem, command_of, usage_line
 
@@ -134,7 +134,7 @@ def _in_a_line(error: click.UsageError) -> Exception:
     return UsageProblem(usage_line(error), hint=f"{command_of(error.ctx)} --help")
 
 
-def _told(error: ImportError, command: str) -> Exception:
+def _missing_extra(error: ImportError, command: str) -> Exception:
     """A missing extra as the line that says what brings it; any other error as it is."""
     from evalkit.cli.errors import UsageProblem
     from evalkit.extras import EXTRAS, MissingExtra, missing

@@ -31,10 +31,10 @@ def list_(folder: Path) -> None:
             origin = read_origin(place)
             files = len(_files(place))
             held = f"{files} cassettes, {len(origin.strategies)} strategies"
-            print_entries((f"{place}  {_said(origin)}, {held}",))
+            print_entries((f"{place}  {_description(origin)}, {held}",))
 
 
-def _said(origin: Origin) -> str:
+def _description(origin: Origin) -> str:
     model = "scripted server, no provider" if origin.scripted else origin.model
     mode = "streamed" if origin.streamed else "not streamed"
     return f"{model}, {origin.dialect} {mode}, {origin.recorded_on}"
@@ -53,7 +53,7 @@ def show(file: Path) -> None:
         if not file.is_file():
             raise CassetteError(f"{file}: there is no such file")
         tape = Tape(file, record=False, origin=origin)
-    click.echo(f"{file.name}: {_said(origin)}, from {origin.recorded_from}")
+    click.echo(f"{file.name}: {_description(origin)}, from {origin.recorded_from}")
     for place in range(len(tape)):
         request, response = tape.exchange(place)
         body = json.loads(request.body or b"{}")

@@ -19,7 +19,7 @@ EVERY_ON_A_TERMINAL, EVERY = 0.2, 10.0
 LINES = 60
 
 
-class Answered(Protocol):
+class PropertyResult(Protocol):
     """The answer on a property."""
 
     @property
@@ -30,7 +30,7 @@ class Answered(Protocol):
     def property(self) -> str: ...
 
 
-def different(results: Sequence[Answered]) -> list[tuple[Counterexample, list[str]]]:
+def distinct_counterexamples(results: Sequence[PropertyResult]) -> list[tuple[Counterexample, list[str]]]:
     """The different counterexamples, each with the properties that it refutes."""
     found: dict[tuple[str, ...], tuple[Counterexample, list[str]]] = {}
     for result in results:
@@ -49,7 +49,7 @@ def shortened(text: str) -> str:
     return "\n".join(lines)
 
 
-def save_scenarios(results: Sequence[Answered], path: Path) -> None:
+def save_scenarios(results: Sequence[PropertyResult], path: Path) -> None:
     """Write the counterexamples as scenarios of one file; none where nothing is refuted."""
     texts = [result.counterexample.text for result in results if result.counterexample is not None]
     if texts:
@@ -57,7 +57,7 @@ def save_scenarios(results: Sequence[Answered], path: Path) -> None:
         path.write_text("---\n".join(texts), encoding="utf-8")
 
 
-def tell_saved(path: Path, *, refuted: bool) -> None:
+def report_saved(path: Path, *, refuted: bool) -> None:
     """Say on standard error what became of ``--save``."""
     click.echo(f"saved {path}" if refuted else f"nothing is refuted, so {path} was not written", err=True)
 

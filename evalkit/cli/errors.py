@@ -22,7 +22,7 @@ from evalkit.secrets.cleaning import clean_text
 from evalkit.strategies.registry import StrategyError
 
 #: Errors whose message is meant for whoever gave the input.
-_TOLD = (
+_INPUT_ERRORS = (
     CassetteError,
     EngineError,
     LedgerError,
@@ -104,7 +104,7 @@ def one_line_errors() -> Iterator[None]:
     """Turn what is wrong with a user's input into one line on standard error."""
     try:
         yield
-    except _TOLD as error:
+    except _INPUT_ERRORS as error:
         raise UsageProblem(" ".join(str(error).split()), hint=hint_of(error)) from None
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise UsageProblem(f"the run cannot be read: {error}") from None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.counterexamples import (
-    different,
+    distinct_counterexamples,
     line_now_and_then,
+    report_saved,
     save_scenarios,
     shortened,
-    tell_saved,
 )
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.harness_setup import set_up_all
@@ -153,7 +153,7 @@ def _show(falsified: Falsified, called: str, save: Path | None) -> None:
     for result in falsified.results:
         name = result.property.replace("_", " ")
         click.echo(f"  {name:<{width}}  {_answer(result, falsified.searched)}")
-    for counterexample, names in different(falsified.results):
+    for counterexample, names in distinct_counterexamples(falsified.results):
         click.echo(f"\nrefuted: {', '.join(name.replace('_', ' ') for name in names)}")
         for number, move in enumerate(counterexample.moves, 1):
             click.echo(f"  {number}. the model {move}")
@@ -161,7 +161,7 @@ def _show(falsified: Falsified, called: str, save: Path | None) -> None:
             click.echo("  the model does all of the work and says so")
         click.echo(_transcript(falsified, names[0], counterexample))
     if save is not None:
-        tell_saved(save, refuted=not falsified.holds)
+        report_saved(save, refuted=not falsified.holds)
         if not falsified.holds:
             click.echo(f"run again: evalkit run {save} --harness {called}", err=True)
 

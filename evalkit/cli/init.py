@@ -194,7 +194,7 @@ def _play(suites: tuple[str, ...], harness: str | None, strategy: str | None) ->
         if not suites:
             plan = planned(load_suites())
             with temporary_folder("init") as place:
-                suites = _quick_enough(plan, planned(_tried(plan)), place.folder / "run")
+                suites = _quick_enough(plan, planned(_one_for_each_family(plan)), place.folder / "run")
         plan = planned(load_suites(suites))
         store = _run(plan, Path(FIRST))
         summary, _ = write_report(store, charts=False)
@@ -235,7 +235,7 @@ def _playable(plan: Plan) -> list[Scenario]:
     return [scenario for number, scenario in enumerate(plan.scenarios) if plan.seeds(number, 0)]
 
 
-def _tried(plan: Plan) -> list[Scenario]:
+def _one_for_each_family(plan: Plan) -> list[Scenario]:
     """The first scenario of each family that can be played."""
     return list({scenario.family: scenario for scenario in reversed(_playable(plan))}.values())
 

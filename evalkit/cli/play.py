@@ -122,7 +122,7 @@ class _Table:
         )
         click.echo(f"The world has the items {', '.join(game.environment.task.vocabulary)}, all open.")
         self._show_keys()
-        self._tell()
+        self._show_state()
         for key in self._keys():
             if key in ("q", "\x04"):
                 break
@@ -130,7 +130,7 @@ class _Table:
                 game.back()
                 self.shown = len(self.recorders[-1].steps)
                 click.echo("taken back")
-                self._tell()
+                self._show_state()
             elif key == "s":
                 self._save()
             elif key == "m":
@@ -152,7 +152,7 @@ class _Table:
             return
         click.echo(f"\nyou: the model {move.name}")
         game.play(move)
-        self._tell()
+        self._show_state()
 
     def _wanted(self, key: str) -> Move | None:
         by_name = {move.name: move for move in self.game.moves}
@@ -164,7 +164,7 @@ class _Table:
         names = KEYS[key][1] if key in KEYS else ()
         return next((found for name in names if (found := by_name.get(name.replace("ITEM", item)))), None)
 
-    def _tell(self) -> None:
+    def _show_state(self) -> None:
         """What has happened since, what is true, and what can still go wrong."""
         from evalkit.reports.transcript import step_lines
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalkit.cli.counterexamples import (
-    different,
+    distinct_counterexamples,
     line_now_and_then,
+    report_saved,
     save_scenarios,
     shortened,
-    tell_saved,
 )
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.strategies.presets import PRESETS
@@ -124,13 +124,13 @@ def _show(proof: Proof, strategy: Strategy, save: Path | None) -> None:
     false_done = next((result for result in proof.results if result.property == "no_false_done"), None)
     if preset is not None and false_done is not None and false_done.answer == "proved":
         click.echo(f"  over these moves only; what it cannot catch beyond them: {preset.cannot}")
-    for counterexample, names in different(proof.results):
+    for counterexample, names in distinct_counterexamples(proof.results):
         click.echo(f"\nrefuted: {', '.join(name.replace('_', ' ') for name in names)}")
         for number, move in enumerate(counterexample.moves, 1):
             click.echo(f"  {number}. the model {move}")
         click.echo(_transcript(counterexample, strategy, worker=setting.worker))
     if save is not None:
-        tell_saved(save, refuted=not proof.holds)
+        report_saved(save, refuted=not proof.holds)
 
 
 def _answer(result: Result) -> str:

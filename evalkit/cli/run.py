@@ -194,7 +194,7 @@ def command(
             set_up_all(tuple(name for name in harnesses if not is_worker(name)))
             scenarios = _with_checks(scenarios if scenarios is not None else load_suites(suites), checks)
             plan = _planned(scenarios, names, seeds, baseline, kept_medium(medium), harnesses, fresh=fresh)
-            notes += _heard(plan)
+            notes += _dialect_notes(plan)
             note_recording(medium, tuple(plan.scenarios), tuple(plan.recipe.strategies), seeds)
             folder = out or new_folder(REPORTS, _stamp(), plan.recipe.id)
             store = new_run(folder, plan.recipe, replace=replace)
@@ -261,7 +261,7 @@ def _planned(
     return plan
 
 
-def _heard(plan: Plan) -> list[str]:
+def _dialect_notes(plan: Plan) -> list[str]:
     """What programs speak whose manifests do not say so."""
     notes = []
     for name, heard in plan.recipe.heard.items():

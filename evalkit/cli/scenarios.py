@@ -10,7 +10,7 @@ import click
 
 from evalkit.cli.errors import UsageProblem, one_line_errors
 from evalkit.cli.groups import Group
-from evalkit.loop.state import NOTIONS
+from evalkit.loop.state import SUPPORTED_EVENTS
 from evalkit.reports.layout import print_entries
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scenarios.suites import library_folder, load_suites
@@ -98,18 +98,18 @@ def check(suites: tuple[str, ...], presets: bool, seeds: int) -> None:
             print_entries((f"{word} {scenario.place}: {finding.scenario}: {finding.message}",))
         print_entries((f"{scenario.name}: {checked.ideal}",))
         if presets:
-            _tell(scenario, seeds)
+            _show_distinctions(scenario, seeds)
     click.echo(f"{len(scenarios) - failed} of {len(scenarios)} scenarios are sound")
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _tell(scenario: Scenario, seeds: int) -> None:
+def _show_distinctions(scenario: Scenario, seeds: int) -> None:
     """What a scenario tells apart, in lines."""
     from evalkit.scoring.distinguish import distinguish
 
     found = distinguish(scenario, seeds=seeds)
-    lacking = [event for event in scenario.events if event not in NOTIONS]
+    lacking = [event for event in scenario.events if event not in SUPPORTED_EVENTS]
     if lacking:
         click.echo(f"{found.scenario}: played without {', '.join(lacking)}, of which the loop has no notion")
     passed, failed = found.passed, found.failed

@@ -52,7 +52,7 @@ def command(scenario: str, port: int, seed: int, offers: tuple[str, ...], harnes
             play_at(port, harness, load_suites((scenario,)), seed)
         return
     with one_line_errors():
-        found = _one(load_suites((scenario,)), scenario)
+        found = _single(load_suites((scenario,)), scenario)
     from evalkit.scoring.arena import Arena
     from evalkit.wire.episode import WireEpisode
     from evalkit.wire.server import Server
@@ -80,10 +80,10 @@ def command(scenario: str, port: int, seed: int, offers: tuple[str, ...], harnes
         asyncio.run(_serve(server, token, found))
     except OSError as error:
         raise UsageProblem(f"port {port}: {error.strerror or error}") from None
-    _tell(stage, episode)
+    _show_result(stage, episode)
 
 
-def _one(scenarios: list[Scenario], name: str) -> Scenario:
+def _single(scenarios: list[Scenario], name: str) -> Scenario:
     """The one scenario that is meant."""
     if len(scenarios) != 1:
         names = [scenario.name for scenario in scenarios]
@@ -114,7 +114,7 @@ async def _serve(server: Server, token: str, scenario: Scenario) -> None:
     await server.stop()
 
 
-def _tell(stage: Stage, episode: WireEpisode) -> None:
+def _show_result(stage: Stage, episode: WireEpisode) -> None:
     """How far the work came, and what the harness did on the way."""
     stage.settle()
     world = stage.world

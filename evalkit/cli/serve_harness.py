@@ -65,7 +65,7 @@ def play_at(port: int, name: str, scenarios: list[Scenario], seed: int) -> None:
                 arena = Arena(scenario, contract.offered)
                 episode, _ = run_foreign(arena, seed, contract, runner, server)
                 counts[_kind(episode)] += 1
-                click.echo(f"{scenario.name}: {_told(episode)}")
+                click.echo(f"{scenario.name}: {_episode_line(episode)}")
         finally:
             runner.close()
         click.echo(f"{len(scenarios)} scenarios: {', '.join(f'{n} {kind}' for kind, n in counts.items())}")
@@ -101,7 +101,7 @@ def _kind(episode: Episode) -> str:
     return "correct" if episode.correct else "not correct"
 
 
-def _told(episode: Episode) -> str:
+def _episode_line(episode: Episode) -> str:
     said = f"{episode.outcome} in {episode.turns} turns"
     if episode.not_exercised:
         return f"{said}; not exercised"

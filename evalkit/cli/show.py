@@ -41,7 +41,7 @@ def command(run: str, episode: str | None) -> None:
 
     with one_line_errors():
         store = open_run(run)
-        episode = episode if episode is not None and "/" in episode else _chosen(store, run, episode)
+        episode = episode if episode is not None and "/" in episode else _episode_of(store, run, episode)
         if episode is None:
             store.close()
             return
@@ -88,7 +88,7 @@ def _note_if_changed(now: str, was: str) -> None:
         )
 
 
-def _chosen(store: Store, run: str, words: str | None) -> str | None:
+def _episode_of(store: Store, run: str, words: str | None) -> str | None:
     """The episode that a number or a scenario's name means; None where a list was the answer."""
     if words is None:
         found, number = failures(store, LISTED)
@@ -141,7 +141,7 @@ def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
             )
         )
     if not rows:
-        meant = _meant(store, episode)
+        meant = _suggestion(store, episode)
         folder = str(store.folder)
         raise UsageProblem(
             f"episode {episode!r} is not in {folder}" + (f" (did you mean {meant!r}?)" if meant else ""),
@@ -151,7 +151,7 @@ def _find(store: Store, episode: str) -> tuple[int, int, int, int, str]:
     return cell, scenario, contender, seed, outcome
 
 
-def _meant(store: Store, episode: str) -> str:
+def _suggestion(store: Store, episode: str) -> str:
     """What an episode's name may have meant: with the scenario, or the strategy, of nearest name."""
     scenarios = [entry.name for entry in store.recipe.entries]
     parts = episode.split("/")

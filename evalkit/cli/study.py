@@ -29,7 +29,7 @@ _WORKERS = click.option(
 _ON = click.option("--on", multiple=True, metavar="SUITE", help="What the programs play; without it SUITEs.")
 
 
-def _outs(command: Callable[..., Any]) -> Callable[..., Any]:
+def _output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return _OUT(_PNG(_WORKERS(command)))
 
 
@@ -46,13 +46,13 @@ def command() -> None:
     show_default=True,
     help="Of each line of the chart.",
 )
-@_outs
+@_output_options
 def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> None:
     """Repeated looks: false dones of a check that is sometimes fooled, by how often it is asked."""
     from evalkit.experiments.studies.looks import EPISODES, looks_study
 
     asked = () if episodes == EPISODES else ("--episodes", str(episodes))
-    _give(looks_study(episodes, _processes(workers)), out, png, *asked)
+    _show_and_write(looks_study(episodes, _processes(workers)), out, png, *asked)
 
 
 @command.command()
@@ -66,7 +66,7 @@ def looks(episodes: int, out: Path | None, png: bool, workers: int | None) -> No
     show_default=True,
     help="Turns in which giving up is timely.",
 )
-@_outs
+@_output_options
 def stuck(
     suites: tuple[str, ...],
     harnesses: tuple[str, ...],
@@ -91,12 +91,12 @@ def stuck(
         some = load_suites(on) if on else None
         study = stuck_study(scenarios, presets, harnesses, some, within, _processes(workers))
     asked = () if within == WITHIN else ("--within", str(within))
-    _give(study, out, png, *suites, *_options("-H", harnesses), *_options("--on", on), *asked)
+    _show_and_write(study, out, png, *suites, *_options("-H", harnesses), *_options("--on", on), *asked)
 
 
 @command.command("giving-up")
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
-@_outs
+@_output_options
 def giving_up(suites: tuple[str, ...], out: Path | None, png: bool, workers: int | None) -> None:
     """Giving up in time: turns saved on work that nobody can finish, against finished work that is lost.
 
@@ -107,14 +107,14 @@ def giving_up(suites: tuple[str, ...], out: Path | None, png: bool, workers: int
 
     with one_line_errors():
         study = giving_up_study(load_suites(suites), _processes(workers))
-    _give(study, out, png, *suites)
+    _show_and_write(study, out, png, *suites)
 
 
 @command.command()
 @click.argument("suites", nargs=-1, metavar="[SUITE]...")
 @click.option("-H", "--harness", "harnesses", multiple=True, help="Also order these programs.")
 @_ON
-@_outs
+@_output_options
 def thresholds(
     suites: tuple[str, ...],
     harnesses: tuple[str, ...],
@@ -137,7 +137,7 @@ def thresholds(
         some = load_suites(on) if on else None
         presets = [preset.strategy for preset in PRESETS.values()]
         study = thresholds_study(scenarios, presets, harnesses, some, _processes(workers))
-    _give(study, out, png, *suites, *_options("-H", harnesses), *_options("--on", on))
+    _show_and_write(study, out, png, *suites, *_options("-H", harnesses), *_options("--on", on))
 
 
 def _need_server(harnesses: tuple[str, ...]) -> None:
@@ -170,7 +170,7 @@ def _print(study: Study) -> None:
             print_prose(console, (part,))
 
 
-def _give(study: Study, out: Path | None, png: bool, *asked: str) -> None:
+def _show_and_write(study: Study, out: Path | None, png: bool, *asked: str) -> None:
     """Print a study, and write it where asked; ``asked`` is what its command was given beside it."""
     study = msgspec.structs.replace(study, command=" ".join((study.command, *asked)))
     _print(study)

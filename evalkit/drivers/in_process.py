@@ -18,7 +18,7 @@ from evalkit.core.prices import cost
 from evalkit.core.requests import FALLBACK_MODEL, Delivered, Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Task
 from evalkit.core.turns import Call, Turn, parse_arguments
-from evalkit.loop.state import State, bound, start
+from evalkit.loop.state import State, bind, start
 from evalkit.loop.transitions import key_for, on_event, on_results, on_turn, out_of_turns
 from evalkit.strategies.folds import Ran
 from evalkit.strategies.strategy import Strategy
@@ -108,7 +108,7 @@ class LoopMind:
     def __init__(
         self, strategy: Strategy, task: Task, meter: Meter, instruments: Instruments | None = None
     ) -> None:
-        self.loop = bound(strategy, task)
+        self.loop = bind(strategy, task)
         self.keyed = self.loop.keyed
         self.state: State = start(strategy, task)
         self.instruments = instruments or StageInstruments(meter)

@@ -5,7 +5,15 @@ from __future__ import annotations
 from evalkit.core.channels import claims, finish_call
 from evalkit.core.decisions import EndingKind, Reject, Send, Verdict
 from evalkit.core.turns import Text, Turn
-from evalkit.loop.endings import THEN, ask, done, end, ending, limit_reached, noted_report
+from evalkit.loop.endings import (
+    THEN,
+    done,
+    end,
+    ending,
+    evaluate_done_when,
+    limit_reached,
+    with_finish_report,
+)
 from evalkit.loop.state import Loop, State, Step, replace
 from evalkit.strategies import wording
 from evalkit.strategies.view import View
@@ -16,7 +24,7 @@ def decide(loop: Loop, state: State, view: View) -> Step:
     strategy, turn = loop.strategy, view.turn
     calls = turn.calls
     decision = not calls or claims(turn, loop.offered)
-    state = noted_report(loop, state, view)
+    state = with_finish_report(loop, state, view)
     limit = limit_reached(loop, state, view.instruments)
     if strategy.limit_checked == "before_done" and limit:
         # rule: limit_before_done
@@ -27,10 +35,10 @@ def decide(loop: Loop, state: State, view: View) -> Step:
     if strategy.text == "first_block" and not calls and not _first_is_text(turn):
         # rule: first_block_is_not_text
         return end(loop, state, view, "error", "first block is not text", asked=False)
-    state, verdict = ask(loop, state, view)
-    settled = _settled(loop, state, view, verdict, limit, decision=decision)
-    if settled is not None:
-        return settled
+    state, verdict = evaluate_done_when(loop, state, view)
+    ending_step = _decided_ending(loop, state, view, verdict, limit, decision=decision)
+    if ending_step is not None:
+        return ending_step
     if not decision:
         # Asked each turn: it is not done, and may be hopeless.
         if strategy.give_up_when is not None and strategy.give_up_when(view).met:
@@ -46,19 +54,21 @@ def decide(loop: Loop, state: State, view: View) -> Step:
 
 def decide_unknown(loop: Loop, state: State, view: View) -> Step:
     """The same for a turn of an unknown stop reason: no claim beside calls, no empty turn."""
-    state, verdict = ask(loop, noted_report(loop, state, view), view)
+    state, verdict = evaluate_done_when(loop, with_finish_report(loop, state, view), view)
     limit = limit_reached(loop, state, view.instruments)
-    return _settled(loop, state, view, verdict, limit, decision=True) or nudge(loop, state, view, verdict)
+    return _decided_ending(loop, state, view, verdict, limit, decision=True) or nudge(
+        loop, state, view, verdict
+    )
 
 
-def _settled(
+def _decided_ending(
     loop: Loop, state: State, view: View, verdict: Verdict, limit: str, *, decision: bool
 ) -> Step | None:
     """The end of a run whose verdict, limit or user ends it; None where it goes on."""
     if verdict.met:
         # rule: done_when_is_met
         return done(loop, state, view, verdict)
-    native = limit or ("user_gone" if decision and state.leaving else "")
+    native = limit or ("user_gone" if decision and state.user_gone else "")
     if native:
         # rule: limit_at_a_decision
         return state, ending(loop, state, view, "limit", native, verdict), verdict
@@ -79,13 +89,13 @@ def nudge(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
             return state, ending(loop, state, view, kind, "loop guard", verdict), verdict
         state = replace(state, guard=gaps)
     cap, budget = strategy.nudges, strategy.nudge_budget
-    if (cap is not None and state.nudges >= cap) or (budget is not None and state.nudged >= budget):
+    if (cap is not None and state.nudges >= cap) or (budget is not None and state.nudges_total >= budget):
         # rule: nudges_are_spent
         return state, ending(loop, state, view, THEN[strategy.then], "nudges", verdict), verdict
     state = replace(
         state,
         nudges=0 if cap is None else state.nudges + 1,
-        nudged=0 if budget is None else state.nudged + 1,
+        nudges_total=0 if budget is None else state.nudges_total + 1,
     )
     if finish_call(turn, loop.offered) is not None:
         # rule: finish_is_rejected

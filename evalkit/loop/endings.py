@@ -24,7 +24,7 @@ def limit_reached(loop: Loop, state: State, instruments: Instruments) -> str:
     return loop.limits.reached(state.turns, instruments.tokens - tokens, instruments.usd - usd)
 
 
-def ask(loop: Loop, state: State, view: View) -> tuple[State, Verdict]:
+def evaluate_done_when(loop: Loop, state: State, view: View) -> tuple[State, Verdict]:
     """The verdict of ``done_when``, and the state once it was asked."""
     verdict = loop.strategy.done_when(view)
     if loop.look_folds:
@@ -36,7 +36,7 @@ def ask(loop: Loop, state: State, view: View) -> tuple[State, Verdict]:
     return state, verdict
 
 
-def noted_report(loop: Loop, state: State, view: View) -> State:
+def with_finish_report(loop: Loop, state: State, view: View) -> State:
     """The state with a finish call taken down as a report; one without known items to hold it to is none."""
     if state.finish_seen or view.finish is None or (loop.validates and not view.items("known")):
         return state
@@ -47,14 +47,14 @@ def end(loop: Loop, state: State, view: View, kind: EndingKind, native: str, *, 
     """End the run, unless ``done_when``, which is asked first unless ``asked`` is False, is met."""
     verdict = None
     if asked:
-        state, verdict = ask(loop, state, view)
+        state, verdict = evaluate_done_when(loop, state, view)
     if verdict is not None and verdict.met:
         # rule: done_before_a_limit
         return done(loop, state, view, verdict)
     return state, ending(loop, state, view, kind, native, verdict), verdict
 
 
-def run_out(loop: Loop, state: State, view: View, native: str) -> Step:
+def end_at_cap(loop: Loop, state: State, view: View, native: str) -> Step:
     """End the run at one of the strategy's own caps, as its ``then`` says."""
     return end(loop, state, view, THEN[loop.strategy.then], native)
 
@@ -64,16 +64,16 @@ def give_up(loop: Loop, state: State, view: View) -> Step | None:
     condition = loop.strategy.give_up_when
     if condition is None or not condition(view).met:
         return None
-    return run_out(loop, state, view, "give_up_when")
+    return end_at_cap(loop, state, view, "give_up_when")
 
 
 def done(loop: Loop, state: State, view: View, verdict: Verdict) -> Step:
     """``done``, or ``partial`` where the harness knows of a skip that the task does not allow."""
     task = loop.task
-    told = view.finish
+    reported = view.finish
     refused = 0
-    if told is not None:
-        refused |= task.items_of(told.skipped) & ~task.skippable
+    if reported is not None:
+        refused |= task.items_of(reported.skipped) & ~task.skippable
     if loop.reads_words:
         refused |= view.items("skipped") & ~task.skippable
     # rule: a_skip_that_is_not_allowed_is_partial
@@ -91,7 +91,7 @@ def ending(
         items = verdict.gaps if verdict is not None else 0
         named = task.items_of(state.skips)
         # rule: what_was_skipped_without_a_reason_is_outstanding
-        items |= named & ~task.skippable if state.excused else named
+        items |= named & ~task.skippable if state.skip_reason_given else named
         outstanding = task.names(items)
     reason = verdict.reason if verdict is not None else native
     return End(Ending(kind, native, Report(outstanding, state.skips, reason)))

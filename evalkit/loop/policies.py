@@ -13,7 +13,7 @@ from evalkit.core.decisions import End, Ending, Reissue, Report, Resend, Send
 from evalkit.core.requests import cannot_pass, says_window_full
 from evalkit.core.turns import Turn
 from evalkit.loop.decisions import decide_unknown
-from evalkit.loop.endings import THEN, end, limit_reached, run_out
+from evalkit.loop.endings import THEN, end, end_at_cap, limit_reached
 from evalkit.loop.state import Loop, State, Step, memory_after_compaction, replace, view_of
 from evalkit.strategies.strategy import FAULTS_IN_A_ROW, REFUSALS_IN_A_ROW
 from evalkit.strategies.view import Instruments, View
@@ -26,12 +26,12 @@ def on_fault(loop: Loop, state: State, failed: Turn, instruments: Instruments) -
     turn = instruments.last_turn
     view = view_of(loop, state, turn, instruments) if turn is not None else None
     if says_window_full(failed.native) and strategy.overflow in ("compact", "raise_limit"):
-        step = _with_room(loop, state)
+        step = _reissue_with_room(loop, state)
         if step is not None:
             return step
         if view is not None:
             # rule: full_window_and_no_room
-            return run_out(loop, state, view, "overflow")
+            return end_at_cap(loop, state, view, "overflow")
         return state, End(Ending(THEN[strategy.then], "overflow", Report(reason=native))), None
     passes = not cannot_pass(failed.native)
     if passes and strategy.faults == "retry" and state.faults < FAULTS_IN_A_ROW:
@@ -52,9 +52,9 @@ def _on_pause(loop: Loop, state: State, view: View) -> Step:
     cap = loop.strategy.resends
     if cap is not None and state.resends >= cap:
         # rule: resends_are_spent
-        return run_out(loop, state, view, "resends")
+        return end_at_cap(loop, state, view, "resends")
     # rule: pause_is_sent_back
-    return replace(state, resends=_one_more(state.resends, cap)), Resend(), None
+    return replace(state, resends=_counted_up(state.resends, cap)), Resend(), None
 
 
 def _on_cut_off(loop: Loop, state: State, view: View) -> Step:
@@ -67,8 +67,8 @@ def _on_cut_off(loop: Loop, state: State, view: View) -> Step:
     cap = loop.strategy.cut_offs
     if cap is not None and state.cut_offs >= cap:
         # rule: cut_offs_are_spent
-        return run_out(loop, state, view, "cut_offs")
-    state = replace(state, cut_offs=_one_more(state.cut_offs, cap))
+        return end_at_cap(loop, state, view, "cut_offs")
+    state = replace(state, cut_offs=_counted_up(state.cut_offs, cap))
     if policy == "raise_limit":
         # rule: cut_off_asks_with_a_larger_limit
         return state, Reissue("limit"), None
@@ -85,10 +85,10 @@ def _on_overflow(loop: Loop, state: State, view: View) -> Step:
         return end(loop, state, view, "error", f"stopped:{view.turn.stop}")
     if native := limit_reached(loop, state, view.instruments):
         return end(loop, state, view, "limit", native)
-    return _with_room(loop, state) or run_out(loop, state, view, "overflow")
+    return _reissue_with_room(loop, state) or end_at_cap(loop, state, view, "overflow")
 
 
-def _with_room(loop: Loop, state: State) -> Step | None:
+def _reissue_with_room(loop: Loop, state: State) -> Step | None:
     """Ask again after a full window, with less history or a larger limit; None where that was of no use."""
     if loop.strategy.overflow == "compact":
         if state.overflows:
@@ -103,7 +103,7 @@ def _with_room(loop: Loop, state: State) -> Step | None:
     if cap is not None and state.overflows >= cap:
         return None
     # rule: full_window_asks_with_a_larger_limit
-    return replace(state, overflows=_one_more(state.overflows, cap)), Reissue("limit"), None
+    return replace(state, overflows=_counted_up(state.overflows, cap)), Reissue("limit"), None
 
 
 def _on_refusal(loop: Loop, state: State, view: View) -> Step:
@@ -132,7 +132,7 @@ def _on_unknown(loop: Loop, state: State, view: View) -> Step:
     return decide_unknown(loop, state, view)
 
 
-def _one_more(count: int, cap: int | None) -> int:
+def _counted_up(count: int, cap: int | None) -> int:
     return 0 if cap is None else count + 1
 
 

@@ -17,7 +17,7 @@ from evalkit.core.keys import takes_key
 from evalkit.core.tasks import Limits, Task
 from evalkit.core.turns import Turn
 from evalkit.strategies import conditions as c
-from evalkit.strategies.folds import looks_at_looks, looks_at_turns
+from evalkit.strategies.folds import counts_looks, reads_turns
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import Instruments, View
 
@@ -27,45 +27,54 @@ Undone: TypeAlias = tuple[tuple[str, int, int], ...]
 Step: TypeAlias = "tuple[State, Action, Verdict | None]"
 
 #: The events that the reference loop has a notion of. A crash needs a memory outside of the process.
-NOTIONS = frozenset(("user", "compact", "approve"))
+SUPPORTED_EVENTS = frozenset(("user", "compact", "approve"))
 #: Counters stop here where a strategy has no cap to compare them with.
 SATURATED = 1_000_000
 
 
 class State(msgspec.Struct, frozen=True, gc=False):
-    """All that the loop remembers between turns.
+    """All that the loop remembers between turns."""
 
-    ``turns`` are model turns; ``nudges`` those since the last new effect or message of the user, ``nudged``
-    those in all; ``resends``, ``cut_offs``, ``overflows``, ``refusals``, ``faults`` are in a row. ``ran``:
-    the calls of the current turn were run. ``acted`` are the logical actions that succeeded and are not about
-    one item; ``touched`` are the items on which each tool of :attr:`Loop.acting` succeeded, empty where none
-    has. ``guard`` is what the loop guard blocked for last. ``skips`` are the ids that the last finish
-    skipped, ``excused``: it gave a reason, ``finish_seen``: a finish made a report. ``folds`` are the
-    strategy's memory. ``leaving``: the next end of turn is the last, the user is gone. ``calls`` are the tool
-    calls that were run, ``spent`` the tokens and dollars spent when the user last wrote, where a limit counts
-    them. ``undone`` says how often each (tool, item) succeeded that takes work back, where it sets keys.
-    """
-
+    #: Model turns, where a limit counts them or a seed decides by them.
     turns: int = 0
+    #: Nudges since the last new effect or message of the user.
     nudges: int = 0
-    nudged: int = 0
+    #: Nudges in all.
+    nudges_total: int = 0
+    #: Paused turns sent back, in a row.
     resends: int = 0
+    #: Answers to cut-off turns, in a row.
     cut_offs: int = 0
+    #: Refusals asked again, in a row.
     refusals: int = 0
+    #: Failed answers asked again, in a row.
     faults: int = 0
+    #: Whether the calls of the current turn were run.
     ran: bool = False
-    acted: frozenset[str] = frozenset()
+    #: The logical actions that succeeded and are not about one item.
+    succeeded_actions: frozenset[str] = frozenset()
+    #: What the loop guard blocked for last.
     guard: tuple[int, str] | None = None
+    #: Whether a finish made a report.
     finish_seen: bool = False
+    #: The ids that the last finish skipped.
     skips: tuple[str, ...] = ()
-    excused: bool = False
+    #: Whether that finish gave a reason.
+    skip_reason_given: bool = False
+    #: The strategy's memory.
     folds: tuple[Hashable, ...] = ()
-    leaving: bool = False
-    touched: tuple[int, ...] = ()
+    #: The user is gone: the next end of turn is the last.
+    user_gone: bool = False
+    #: The items on which each tool of :attr:`Loop.acting` succeeded; empty where none has.
+    succeeded_items: tuple[int, ...] = ()
     # Kept states are read by place, so what is new comes last.
+    #: Full windows in a row.
     overflows: int = 0
+    #: Tool calls that were run, where a limit counts them.
     calls: int = 0
+    #: Tokens and dollars spent when the user last wrote, where a limit counts them.
     spent: tuple[int, float] = (0, 0.0)
+    #: How often each (tool, item) succeeded that takes work back, where the loop sets keys.
     undone: Undone = ()
 
 
@@ -74,13 +83,13 @@ def start(strategy: Strategy, task: Task) -> State:
     return State(folds=tuple(fold.start(task) for fold in strategy.folds))
 
 
-def limits_of(strategy: Strategy, limits: Limits) -> Limits:
+def binding_limits(strategy: Strategy, limits: Limits) -> Limits:
     """The limits that bind: the smaller of the strategy's own and the scenario's."""
-    return _smaller(strategy.max_turns, strategy.max_tokens, strategy.max_usd, limits)
+    return _binding_limits(strategy.max_turns, strategy.max_tokens, strategy.max_usd, limits)
 
 
 @lru_cache(maxsize=256)
-def _smaller(turns: int | None, tokens: int | None, usd: float | None, limits: Limits) -> Limits:
+def _binding_limits(turns: int | None, tokens: int | None, usd: float | None, limits: Limits) -> Limits:
     def smaller(own: float | None, given: float | None) -> float | None:
         return min(own, given) if own is not None and given is not None else own if given is None else given
 
@@ -126,11 +135,11 @@ class Loop:
         self.strategy = strategy
         self.offered = task.offered | strategy.offers
         self.task = task if task.offered == self.offered else replace(task, offered=self.offered)
-        self.limits = _smaller(strategy.max_turns, strategy.max_tokens, strategy.max_usd, task.limits)
+        self.limits = _binding_limits(strategy.max_turns, strategy.max_tokens, strategy.max_usd, task.limits)
         self.folds = strategy.folds
         #: The folds whose memory can change with a turn alone, each with its place in ``State.folds``.
-        self.turn_folds = tuple([pair for pair in enumerate(self.folds) if looks_at_turns(pair[1])])
-        self.look_folds = any(map(looks_at_looks, self.folds))
+        self.turn_folds = tuple([pair for pair in enumerate(self.folds) if reads_turns(pair[1])])
+        self.look_folds = any(map(counts_looks, self.folds))
         self.names = tuple([fold.name for fold in self.folds])
         #: Whether a reader of words is among the conditions, so that a skip told in words is known.
         self.reads_words = "skipped" in self.names
@@ -142,12 +151,12 @@ class Loop:
         self.asks_each_turn = strategy.check == "each_tool_turn"
         #: Whether a turn with calls can claim to be the last.
         self.claimable = self.offered.beside_calls
-        #: The tools that are not read-only, each with its place in ``State.touched``.
+        #: The tools that are not read-only, each with its place in ``State.succeeded_items``.
         self.acting = acting_tools(task)
         #: Whether calls go out under keys of the loop's own.
         self.keyed = strategy.repeats == "own_key" and any(map(takes_key, task.tools.values()))
         #: The protocol states at which a policy comes before the content is looked at.
-        self.policies = _policed(
+        self.policies = _policies_in_force(
             strategy.pause, strategy.cut_off, strategy.overflow, strategy.refusal, strategy.unknown
         )
 
@@ -155,7 +164,7 @@ class Loop:
 _last_bound: Loop | None = None
 
 
-def bound(strategy: Strategy, task: Task) -> Loop:
+def bind(strategy: Strategy, task: Task) -> Loop:
     """A strategy bound to a task. Episodes of the same come in a row, so the last is kept."""
     global _last_bound
     last = _last_bound
@@ -165,7 +174,7 @@ def bound(strategy: Strategy, task: Task) -> Loop:
 
 
 @lru_cache(maxsize=256)
-def _policed(*chosen: str) -> frozenset[str]:
+def _policies_in_force(*chosen: str) -> frozenset[str]:
     states = ("pause", "cut_off", "overflow", "refusal", "unknown")
     return frozenset(name for name, choice in zip(states, chosen, strict=True) if choice != "as_content")
 
@@ -176,15 +185,15 @@ def _validates(condition: c.Condition) -> bool:
 
 
 def acting_tools(task: Task) -> dict[str, int]:
-    """The tools whose success can be a new effect, each with its place in :attr:`State.touched`."""
+    """The tools whose success can be a new effect, each with its place in :attr:`State.succeeded_items`."""
     names = [name for name, tool in task.tools.items() if not tool.read_only]
     return {name: place for place, name in enumerate(names)}
 
 
 def view_of(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> View:
     memory = dict(zip(loop.names, state.folds, strict=True))
-    heard = speaks(turn) or protocol_state(turn) not in loop.policies
-    return View(loop.task, turn, memory, instruments, state.turns, heard)
+    is_content = speaks(turn) or protocol_state(turn) not in loop.policies
+    return View(loop.task, turn, memory, instruments, state.turns, is_content)
 
 
 def memory_after_compaction(loop: Loop, state: State) -> tuple[Hashable, ...]:

@@ -52,7 +52,7 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
         # rule: answer_in_progress_is_polled
         return state, Reissue("poll"), None
     protocol = protocol_state(turn)
-    state = _counted(loop, state, turn, protocol)
+    state = _with_turn(loop, state, turn, protocol)
     if protocol in loop.policies:
         return POLICIES[protocol](loop, state, view_of(loop, state, turn, instruments))
     if turn.calls:
@@ -67,7 +67,7 @@ def on_turn(loop: Loop, state: State, turn: Turn, instruments: Instruments) -> S
     return decide(loop, state, view_of(loop, state, turn, instruments))
 
 
-def _counted(loop: Loop, state: State, turn: Turn, protocol: str) -> State:
+def _with_turn(loop: Loop, state: State, turn: Turn, protocol: str) -> State:
     folds = state.folds
     for place, fold in loop.turn_folds:
         memory = fold.after_turn(folds[place], turn, loop.task)
@@ -96,11 +96,13 @@ def _with_skips(loop: Loop, state: State, turn: Turn) -> State:
     by_tool = finish_call(turn, loop.offered) is not None
     if not by_tool and not loop.reads_words:
         return state
-    told = finish_of(turn, loop.offered)
-    if told is None:
+    reported = finish_of(turn, loop.offered)
+    if reported is None:
         return state
-    seen = state.finish_seen or (bool(told.skipped) and not by_tool)
-    return replace(state, skips=told.skipped, excused=bool(told.reason), finish_seen=seen)
+    finish_seen = state.finish_seen or (bool(reported.skipped) and not by_tool)
+    return replace(
+        state, skips=reported.skipped, skip_reason_given=bool(reported.reason), finish_seen=finish_seen
+    )
 
 
 def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
@@ -115,33 +117,37 @@ def on_results(loop: Loop, state: State, ran: tuple[Ran, ...]) -> State:
         for record in ran:
             tool = record.tool
             if tool is not None and not tool.read_only and not record.result.error:
-                state = _succeeded(loop, state, record, tool)
+                state = _with_success(loop, state, record, tool)
     return replace(state, ran=True, folds=folds)
 
 
-def _succeeded(loop: Loop, state: State, record: Ran, tool: Tool) -> State:
+def _with_success(loop: Loop, state: State, record: Ran, tool: Tool) -> State:
     """The state when a tool that is not read-only succeeded."""
     item = record.item
     if state.skips and tool.does:
         done = loop.task.names(item)
         state = replace(state, skips=tuple([name for name in state.skips if name not in done]))
     if loop.keyed and item and not tool.does:
-        state = replace(state, undone=_once_more(state.undone, tool.name, item))
+        state = replace(state, undone=_with_undo(state.undone, tool.name, item))
     if not loop.wants_reset:
         return state
     # The tools of a recording are not the task's: no task was given.
     place = loop.acting.get(tool.name)
     if place is not None and item and not item & (item - 1):
-        touched = state.touched or (0,) * len(loop.acting)
-        if touched[place] & item:
+        succeeded_items = state.succeeded_items or (0,) * len(loop.acting)
+        if succeeded_items[place] & item:
             return state
-        touched = (*touched[:place], touched[place] | item, *touched[place + 1 :])
+        succeeded_items = (
+            *succeeded_items[:place],
+            succeeded_items[place] | item,
+            *succeeded_items[place + 1 :],
+        )
         # rule: new_effect_resets_nudges
-        return replace(state, touched=touched, nudges=0, guard=None)
+        return replace(state, succeeded_items=succeeded_items, nudges=0, guard=None)
     action = logical_action(record.call, item)
-    if action in state.acted:
+    if action in state.succeeded_actions:
         return state
-    return replace(state, acted=state.acted | {action}, nudges=0, guard=None)
+    return replace(state, succeeded_actions=state.succeeded_actions | {action}, nudges=0, guard=None)
 
 
 def on_event(loop: Loop, state: State, event: Event, instruments: Instruments) -> State:
@@ -164,7 +170,7 @@ def on_event(loop: Loop, state: State, event: Event, instruments: Instruments) -
             ]
         )
     # rule: user_resets_nudges
-    state = replace(state, nudges=0, guard=None, folds=folds, leaving=state.leaving or event.closes)
+    state = replace(state, nudges=0, guard=None, folds=folds, user_gone=state.user_gone or event.closes)
     if loop.limits.per == "episode":
         return state
     spent = (instruments.tokens, instruments.usd) if loop.costs else (0, 0.0)
@@ -194,13 +200,13 @@ def key_for(loop: Loop, state: State, call: Call, ran: tuple[Ran, ...]) -> str |
     undone = state.undone
     for record in ran:
         if record.tool is not None and undoes(record.tool, call.tool) and not record.result.error:
-            undone = _once_more(undone, record.tool.name, record.item)
+            undone = _with_undo(undone, record.tool.name, record.item)
     item = item_of(task, call)
     times = sum(often for name, about, often in undone if about == item and name != call.tool)
     return own_key(task.name, call, times)
 
 
-def _once_more(undone: Undone, tool: str, item: int) -> Undone:
+def _with_undo(undone: Undone, tool: str, item: int) -> Undone:
     times = {(name, about): often for name, about, often in undone}
     times[tool, item] = times.get((tool, item), 0) + 1
     return tuple(sorted((name, about, often) for (name, about), often in times.items()))

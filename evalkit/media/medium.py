@@ -10,7 +10,7 @@ import msgspec
 
 from evalkit.core.tasks import Offered
 from evalkit.extras import need
-from evalkit.loop.state import NOTIONS
+from evalkit.loop.state import SUPPORTED_EVENTS
 from evalkit.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def kept_medium(medium: Medium) -> Medium:
 def unplayable(medium: Medium, scenario: Scenario, offered: tuple[Offered, ...]) -> str:
     """Why a scenario cannot be played over a medium with these channels; empty where it can."""
     where = "live, " if medium.live else "in replay, " if medium.replay is not None else ""
-    lacking = [event for event in scenario.events if where or event not in NOTIONS]
+    lacking = [event for event in scenario.events if where or event not in SUPPORTED_EVENTS]
     if lacking:
         return f"{where}the reference loop has no notion of: {', '.join(lacking)}"
     if medium.live or medium.dialect is None:

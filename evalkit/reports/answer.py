@@ -19,7 +19,7 @@ from evalkit.reports.formatting import (
     label,
     levels,
     number,
-    p_said,
+    p_in_words,
     rate,
 )
 from evalkit.reports.spending import spending_lines
@@ -238,7 +238,7 @@ def _tested(lead: Row) -> str:
         return "no difference found" if lead["note"].startswith("no scenario differs") else str(lead["note"])
     held = lead["p_holm"] is not None
     p = lead["p_holm"] if held else lead["p"]
-    said = f"{p_said(p)}, Holm" if held else p_said(p)
+    said = f"{p_in_words(p)}, Holm" if held else p_in_words(p)
     return f"{'no difference found' if p > _ALPHA else 'a difference'} ({said})"
 
 

@@ -40,7 +40,7 @@ def kept_text(kept: Kept, scenario: str, items: int, figures: str) -> str:
             lines.append(f"     → {step.action}" + (f": {short(step.says)}" if step.says else ""))
         if step.held != complete:
             complete = step.held
-            lines.append(turned(complete))
+            lines.append(truth_change_line(complete))
     if kept.open:
         lines.append(f"not settled: {', '.join(kept.open)}")
     lines.append(figures)
@@ -63,7 +63,7 @@ def in_words(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def turned(complete: bool) -> str:
+def truth_change_line(complete: bool) -> str:
     """The line where the truth of the work changes."""
     return f"       *** {'the work is complete from here' if complete else 'no longer complete'}"
 

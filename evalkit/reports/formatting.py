@@ -87,7 +87,7 @@ def p_value(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def p_said(value: float) -> str:
+def p_in_words(value: float) -> str:
     """A p-value in a sentence: ``p < 0.001``, ``p = 0.048``."""
     said = p_value(value)
     return f"p {said}" if said.startswith("<") else f"p = {said}"

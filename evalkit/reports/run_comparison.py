@@ -48,7 +48,7 @@ def versus_lines(versus: Versus, partings: Partings) -> Iterator[str]:
         ("strategies only in B", versus.strategies_only_b),
     ):
         if names:
-            yield f"{what}, not compared: {_some(names)}"
+            yield f"{what}, not compared: {_first_names(names)}"
     yield from versus.notes
     for match in versus.matches:
         yield ""
@@ -96,7 +96,7 @@ def _letter(place: int) -> str:
     return chr(ord("A") + place) if place < 26 else f"#{place + 1}"
 
 
-def _some(names: tuple[str, ...], most: int = 8) -> str:
+def _first_names(names: tuple[str, ...], most: int = 8) -> str:
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{len(names)}: {', '.join(names[:most])}{rest}"
 

@@ -14,7 +14,7 @@ from evalkit.core.tasks import Task
 from evalkit.core.turns import Turn
 from evalkit.harnesses.episode_record import Exchange, Observed, shown_block
 from evalkit.media.players import Recorded
-from evalkit.reports.foreign_transcript import episode_figures, short, turned
+from evalkit.reports.foreign_transcript import episode_figures, short, truth_change_line
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import run_episode
@@ -156,7 +156,7 @@ class Recorder:
                 blocks=tuple(shown_block(block) for block in turn.content),
                 results=tuple({"text": result.text, "error": result.error} for result in results if real),
                 action=_action(action),
-                says=_says(action),
+                says=_words_of(action),
                 verdict=verdict.reason if verdict is not None else "",
                 met=verdict.met if verdict is not None else None,
                 settled=world.settled().bit_count(),
@@ -197,7 +197,7 @@ def _action(action: Action) -> str:
     return type(action).__name__
 
 
-def _says(action: Action) -> str:
+def _words_of(action: Action) -> str:
     if isinstance(action, Send | Reject):
         return action.text or ""
     return ""
@@ -211,7 +211,7 @@ def transcript_text(transcript: Transcript) -> str:
         lines.extend(step_lines(step, transcript.items))
         if step.held != complete:
             complete = step.held
-            lines.append(turned(complete))
+            lines.append(truth_change_line(complete))
     episode = transcript.episode
     if episode.truth == "complete" and not complete:
         lines.append("       *** the work is complete once what was accepted has settled")

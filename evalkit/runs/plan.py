@@ -19,7 +19,7 @@ from evalkit.scenarios.scenario import Scenario
 from evalkit.secrets.cleaning import clean_text
 from evalkit.secrets.rules import REDACTED
 from evalkit.strategies.conditions import silence
-from evalkit.strategies.noisy_verifiers import Assumed, assumed
+from evalkit.strategies.noisy_verifiers import AssumedErrors, assumed_errors
 from evalkit.strategies.registry import StrategyError, find_strategy
 from evalkit.strategies.strategy import Strategy
 
@@ -95,7 +95,7 @@ class Recipe(msgspec.Struct, frozen=True):
     fresh: bool = False
     home: str = ""
     folders: dict[str, str] = {}
-    verifiers: dict[str, tuple[Assumed, ...]] = {}
+    verifiers: dict[str, tuple[AssumedErrors, ...]] = {}
 
     def place_of(self, harness: str) -> str:
         """What finds a harness of the plan by its name."""
@@ -192,11 +192,11 @@ def make_plan(
     if twice:
         raise PlanError(f"strategy {twice[0]!r} is named twice")
     prints: dict[str, str] = {}
-    verifiers: dict[str, tuple[Assumed, ...]] = {}
+    verifiers: dict[str, tuple[AssumedErrors, ...]] = {}
     for name in strategies:
         try:
             strategy = find_strategy(name)
-            prints[name], verifiers[name] = fingerprint(strategy), assumed(strategy)
+            prints[name], verifiers[name] = fingerprint(strategy), assumed_errors(strategy)
         except StrategyError as error:
             raise PlanError(str(error)) from None
     if baseline is not None and baseline not in named:

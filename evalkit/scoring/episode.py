@@ -14,7 +14,7 @@ from evalkit.core.requests import Result
 from evalkit.core.tasks import Task
 from evalkit.core.trace import Trace
 from evalkit.drivers.in_process import LoopMind, StrategyFailed, Watcher, drive
-from evalkit.loop.state import limits_of
+from evalkit.loop.state import binding_limits
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode_fields import SEEN, Episode, spoilers_of
@@ -55,7 +55,7 @@ def run_episode(
     ``watch`` is told of each turn, ``on_stage`` of the stage before the first one.
     """
     stage = arena.stage(seed, cap=arena.cap(seed))
-    stage.limits = limits_of(strategy, stage.task.limits)
+    stage.limits = binding_limits(strategy, stage.task.limits)
     if on_stage is not None:
         on_stage(stage)
     ending, note = run_to_ending(lambda: (run or in_process)(strategy, stage, watch))

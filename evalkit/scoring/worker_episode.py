@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from evalkit.core.decisions import Ending
 from evalkit.core.events import Crashed
-from evalkit.loop.state import NOTIONS, limits_of
+from evalkit.loop.state import SUPPORTED_EVENTS, binding_limits
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, score
 from evalkit.stage.stage import NeverEnds, Stage
@@ -17,7 +17,7 @@ from evalkit.worker.store import SqliteDatabase, SqlStore, Store
 from evalkit.worker.task_records import Order
 
 #: Events of the scenario language that the worker has a notion of.
-EVENTS = NOTIONS | {"crash"}
+EVENTS = SUPPORTED_EVENTS | {"crash"}
 #: Seconds of a lease; an attempt that crashed leaves it to run out.
 _LEASE = 60.0
 
@@ -38,7 +38,7 @@ def run_worker_episode(
     """
     stage = watch(arena.stage(seed, cap=arena.cap(seed)))
     stage.crashes = True
-    stage.limits = limits_of(strategy, stage.task.limits)
+    stage.limits = binding_limits(strategy, stage.task.limits)
     store = open()
     order = _order(arena, seed)
     store.add((order,), 0.0)

@@ -121,11 +121,11 @@ def parts_of(condition: Condition) -> Iterator[Condition]:
             yield from parts_of(part)
 
 
-def _flat(kind: type[Composed], parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
+def _flattened(kind: type[Composed], parts: tuple[Condition, ...]) -> tuple[Condition, ...]:
     return tuple(inner for part in parts for inner in (part.parts if isinstance(part, kind) else (part,)))
 
 
-def _united(parts: tuple[Condition, ...]) -> tuple[Offered, tuple[Fold, ...], bool]:
+def _merged(parts: tuple[Condition, ...]) -> tuple[Offered, tuple[Fold, ...], bool]:
     offers = Offered()
     folds: dict[str, Fold] = {}
     for part in parts:
@@ -140,9 +140,9 @@ class Composed(Condition):
     def __init__(self, parts: tuple[Condition, ...]) -> None:
         if not parts:
             raise ValueError("expected one condition or more, got none")
-        self.parts = _flat(type(self), parts)
+        self.parts = _flattened(type(self), parts)
         self.finite = all(part.finite for part in self.parts)
-        self.offers, self.folds, self.random = _united(self.parts)
+        self.offers, self.folds, self.random = _merged(self.parts)
 
     def __repr__(self) -> str:
         return f" {self.word} ".join(
@@ -190,7 +190,7 @@ class Not(Condition):
     def __init__(self, part: Condition) -> None:
         self.part = part
         self.finite = part.finite
-        _, self.folds, self.random = _united((part,))
+        _, self.folds, self.random = _merged((part,))
         self.offers = Offered()
 
     def __repr__(self) -> str:

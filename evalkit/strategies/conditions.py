@@ -31,8 +31,8 @@ from evalkit.strategies.folds import (
     TICKED,
     TICKED_IN_CONVERSATION,
     Fold,
-    Heard,
-    Idle,
+    IdleTurns,
+    KeywordSeen,
 )
 from evalkit.strategies.verifiers import evidence_over_time as evidence_over_time
 from evalkit.strategies.verifiers import verifier as verifier
@@ -104,17 +104,17 @@ class finish(Condition):
     folds: tuple[Fold, ...] = field(default=(KNOWN,), repr=False, init=False)
 
     def __call__(self, view: View) -> Verdict:
-        told = view.finish
-        if told is None:
+        reported = view.finish
+        if reported is None:
             return Verdict(False, wording.NO_FINISH)
         if not self.validate:
             return Verdict(True, "finish called")
         known = view.items("known")
         if not known:
             return Verdict(False, wording.NOTHING_LISTED)
-        accounted = view.task.items_of(told.completed)
-        if told.reason:
-            accounted |= view.task.items_of(told.skipped)
+        accounted = view.task.items_of(reported.completed)
+        if reported.reason:
+            accounted |= view.task.items_of(reported.skipped)
         gaps = known & ~accounted
         if gaps:
             total = known.bit_count()
@@ -145,7 +145,7 @@ class keyword(Condition):
 
     @property
     def folds(self) -> tuple[Fold, ...]:  # type: ignore[override]
-        return (Heard(self.word),) if self.scope == "any" else ()
+        return (KeywordSeen(self.word),) if self.scope == "any" else ()
 
     def __call__(self, view: View) -> Verdict:
         if occurs_whole(self.word, view.text):
@@ -241,12 +241,14 @@ class no_progress(Condition):
 
     @property
     def folds(self) -> tuple[Fold, ...]:  # type: ignore[override]
-        return (Idle(self.turns),)
+        return (IdleTurns(self.turns),)
 
     def __call__(self, view: View) -> Verdict:
-        idle = view.items(Idle(self.turns).name)
-        said = f"{idle} turns without an effect"
-        return Verdict(idle >= self.turns, said if idle < self.turns else f"{said}, of {self.turns} allowed")
+        idle = view.items(IdleTurns(self.turns).name)
+        reason = f"{idle} turns without an effect"
+        return Verdict(
+            idle >= self.turns, reason if idle < self.turns else f"{reason}, of {self.turns} allowed"
+        )
 
 
 @dataclass(frozen=True)
@@ -264,8 +266,8 @@ class same_failure(Condition):
         _at_least_one("times", self.times)
 
     def __call__(self, view: View) -> Verdict:
-        kept: Any = view.memory.get(FAILURES.name) or FAILURES.start(view.task)
-        return Verdict(kept[1] >= self.times, f"the same failure {kept[1]} times in a row")
+        memory: Any = view.memory.get(FAILURES.name) or FAILURES.start(view.task)
+        return Verdict(memory[1] >= self.times, f"the same failure {memory[1]} times in a row")
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,12 @@ class Fold(Protocol):
         """The memory when calls of the turn were run."""
 
 
-def looks_at_turns(fold: Fold) -> bool:
+def reads_turns(fold: Fold) -> bool:
     """Whether a fold's memory can change with a turn alone."""
     return getattr(type(fold), "after_turn", None) is not BaseFold.after_turn
 
 
-def looks_at_looks(fold: Fold) -> bool:
+def counts_looks(fold: Fold) -> bool:
     """Whether a fold remembers that ``done_when`` was asked."""
     return hasattr(fold, "after_look")
 
@@ -175,7 +175,7 @@ class Skipped(BaseFold):
         return memory  # type: ignore[no-any-return]
 
 
-class Heard(BaseFold):
+class KeywordSeen(BaseFold):
     """Whether a word occurred anywhere in the conversation, the user's and the tools' words included."""
 
     holds = "finite"
@@ -192,7 +192,7 @@ class Heard(BaseFold):
         return 1 if memory or (speaks(turn) and occurs_whole(self.word, turn.text)) else 0
 
 
-class Written(BaseFold):
+class ConversationChecklist(BaseFold):
     """The checklist as it stands in the conversation: the items it lists, or those it has ticked.
 
     A compaction takes it away, and what stands in it then is what the model writes anew.
@@ -219,7 +219,7 @@ class Written(BaseFold):
         return 0
 
 
-class Idle(BaseFold):
+class IdleTurns(BaseFold):
     """The turns since a call of a tool that is not read-only last succeeded, up to ``most``."""
 
     holds = "finite"
@@ -239,7 +239,7 @@ class Idle(BaseFold):
         return 0
 
 
-class Failures(BaseFold):
+class RepeatedFailure(BaseFold):
     """The last call that failed, and how often in a row it failed so; an effect in between ends the row."""
 
     name = "the same failure"
@@ -259,13 +259,13 @@ class Failures(BaseFold):
         return memory
 
 
-FAILURES = Failures()
+FAILURES = RepeatedFailure()
 
 
 #: Looks before the passes in a row, these passes, and whether a turn came since the last look.
-Weighed: TypeAlias = tuple[int, int, bool]
+EvidenceMemory: TypeAlias = tuple[int, int, bool]
 #: Passes in a row may begin at one of so many looks; what begins later is no evidence any more.
-BEGINNINGS = 64
+MAX_STARTS = 64
 
 
 class Evidence(BaseFold):
@@ -287,41 +287,41 @@ class Evidence(BaseFold):
     def start(self, task: Task) -> Hashable:
         return (0, 0, False)
 
-    def after_turn(self, memory: Weighed, turn: Turn, task: Task) -> Hashable:
+    def after_turn(self, memory: EvidenceMemory, turn: Turn, task: Task) -> Hashable:
         return memory if memory[2] else (memory[0], memory[1], True)
 
-    def after_asks(self, memory: Weighed, items: int, task: Task) -> Hashable:
+    def after_asks(self, memory: EvidenceMemory, items: int, task: Task) -> Hashable:
         before, passes, fresh = memory
-        return (min(before + passes, BEGINNINGS), 0, fresh)
+        return (min(before + passes, MAX_STARTS), 0, fresh)
 
-    def after_look(self, memory: Weighed, view: View) -> Hashable:
+    def after_look(self, memory: EvidenceMemory, view: View) -> Hashable:
         """The memory when ``done_when`` was asked."""
         return self.weigh(memory, self.part(view).met)
 
-    def weigh(self, memory: Weighed, passed: bool) -> Weighed:
+    def weigh(self, memory: EvidenceMemory, passed: bool) -> EvidenceMemory:
         """The memory after a look."""
         before, passes, fresh = memory
         if not fresh:
             return memory
         if not passed:
-            return (min(before + passes + 1, BEGINNINGS), 0, False)
+            return (min(before + passes + 1, MAX_STARTS), 0, False)
         # More than enough is not counted, nor what adds nothing: what is remembered stays finite.
-        counts = before < BEGINNINGS and not self.enough(memory)
+        counts = before < MAX_STARTS and not self.suffices(memory)
         return (before, passes + counts, False)
 
-    def worth(self, memory: Weighed) -> float:
+    def e_value(self, memory: EvidenceMemory) -> float:
         """The evidence that a memory stands for."""
         before, passes, _ = memory
-        return _worth(before, passes, self.fooled)
+        return _e_value(before, passes, self.fooled)
 
-    def enough(self, memory: Weighed) -> bool:
+    def suffices(self, memory: EvidenceMemory) -> bool:
         """Whether it stands ``1 / alpha`` to 1 against "not done"."""
-        return self.worth(memory) >= 1 / self.alpha
+        return self.e_value(memory) >= 1 / self.alpha
 
 
 @lru_cache(maxsize=4096)
-def _worth(before: int, passes: int, fooled: float) -> float:
-    entered = range(before + 1, min(before + passes, BEGINNINGS) + 1)
+def _e_value(before: int, passes: int, fooled: float) -> float:
+    entered = range(before + 1, min(before + passes, MAX_STARTS) + 1)
     return sum(fooled ** (look - before - 1 - passes) / (look * (look + 1)) for look in entered)
 
 
@@ -333,4 +333,7 @@ KNOWN, TICKED, SUCCEEDED, SHOWN, FAILED, SKIPPED = (
     Failed(),
     Skipped(),
 )
-LISTED_IN_CONVERSATION, TICKED_IN_CONVERSATION = Written(ticks=False), Written(ticks=True)
+LISTED_IN_CONVERSATION, TICKED_IN_CONVERSATION = (
+    ConversationChecklist(ticks=False),
+    ConversationChecklist(ticks=True),
+)

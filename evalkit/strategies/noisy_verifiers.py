@@ -60,7 +60,7 @@ def with_sweeps(strategies: dict[str, Strategy]) -> tuple[str, ...]:
     )
 
 
-class Assumed(msgspec.Struct, frozen=True):
+class AssumedErrors(msgspec.Struct, frozen=True):
     """What is assumed of one verifier: what it sees, how often it errs, whether that is drawn once."""
 
     sees: str
@@ -69,10 +69,10 @@ class Assumed(msgspec.Struct, frozen=True):
     errors: str
 
 
-def assumed(strategy: Strategy) -> tuple[Assumed, ...]:
+def assumed_errors(strategy: Strategy) -> tuple[AssumedErrors, ...]:
     """What is assumed of each verifier that a strategy asks."""
     return tuple(
-        Assumed(part.sees, part.misses, part.fooled, part.errors)
+        AssumedErrors(part.sees, part.misses, part.fooled, part.errors)
         for part in parts_of(strategy.done_when)
         if isinstance(part, verifier)
     )
@@ -80,31 +80,31 @@ def assumed(strategy: Strategy) -> tuple[Assumed, ...]:
 
 def has_verifier(condition: Condition) -> bool:
     """Whether a condition asks a verifier anywhere."""
-    return _with(condition, {}) is not condition
+    return _with_verifiers(condition, {}) is not condition
 
 
 def with_rates(strategy: Strategy, name: str, rates: dict[str, Any]) -> Strategy:
     """The strategy with every verifier in it erring at these rates. ValueError where it has none."""
     if not has_verifier(strategy.done_when):
         raise ValueError(f"{name!r}: {strategy.name} has no verifier whose errors could be assumed")
-    return strategy.but(name=name, done_when=_with(strategy.done_when, rates))
+    return strategy.but(name=name, done_when=_with_verifiers(strategy.done_when, rates))
 
 
-def _with(condition: Condition, rates: dict[str, Any]) -> Condition:
+def _with_verifiers(condition: Condition, rates: dict[str, Any]) -> Condition:
     """The condition with its verifiers replaced; the same object where it has none."""
     if isinstance(condition, verifier):
         # A new object even where nothing changes: that is how it is seen that there is a verifier.
         return replace(condition, **rates)
     if isinstance(condition, evidence_over_time):
-        of = _with(condition.of, rates)
+        of = _with_verifiers(condition.of, rates)
         return condition if of is condition.of else replace(condition, of=of)
     if isinstance(condition, Composed):
-        parts = tuple(_with(part, rates) for part in condition.parts)
+        parts = tuple(_with_verifiers(part, rates) for part in condition.parts)
         same = all(new is old for new, old in zip(parts, condition.parts, strict=True))
         return condition if same else type(condition)(parts)
     if isinstance(condition, Not):
-        part = _with(condition.part, rates)
+        part = _with_verifiers(condition.part, rates)
         return condition if part is condition.part else Not(part)
     if isinstance(condition, ChecksFirst):
-        return ChecksFirst(_with(condition.otherwise, rates))
+        return ChecksFirst(_with_verifiers(condition.otherwise, rates))
     return condition

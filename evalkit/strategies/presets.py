@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from evalkit.core.decisions import Verdict
 from evalkit.core.tasks import Offered
 from evalkit.strategies import conditions as c
-from evalkit.strategies.condition import Condition, _united
+from evalkit.strategies.condition import Condition, _merged
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.view import View
 
@@ -19,7 +19,7 @@ class ChecksFirst(Condition):
         self.checks = c.acceptance()
         self.otherwise = otherwise or c.verifier(sees="evidence") & c.checklist()
         self.finite = True
-        self.offers, self.folds, self.random = _united((self.checks, self.otherwise))
+        self.offers, self.folds, self.random = _merged((self.checks, self.otherwise))
 
     def __repr__(self) -> str:
         return f"{self.checks} if there are checks else {self.otherwise}"

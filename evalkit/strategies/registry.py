@@ -44,23 +44,23 @@ _CONDITIONS: dict[str, Callable[..., Condition]] = {
 
 
 #: Strategies that a program has given as values, by name: known while it uses them.
-_GIVEN: dict[str, Strategy] = {}
+_REGISTERED: dict[str, Strategy] = {}
 
 
 @contextmanager
-def given(strategies: Mapping[str, Strategy]) -> Iterator[None]:
+def registered(strategies: Mapping[str, Strategy]) -> Iterator[None]:
     """Know strategies by their names for a while. StrategyError for one without a name of its own."""
     for name in strategies:
         if name == "custom" or name in PRESETS:
             taken = "has no name" if name == "custom" else f"has the name of the preset {name!r}"
             raise StrategyError(f"a strategy {taken}; give it one: Strategy(name=..., ...)")
-    before = dict(_GIVEN)
-    _GIVEN.update(strategies)
+    before = dict(_REGISTERED)
+    _REGISTERED.update(strategies)
     try:
         yield
     finally:
-        _GIVEN.clear()
-        _GIVEN.update(before)
+        _REGISTERED.clear()
+        _REGISTERED.update(before)
 
 
 class StrategyError(ValueError):
@@ -122,8 +122,8 @@ def find_strategy(name: str, home: str = "") -> Strategy:
     """
     if name in PRESETS:
         return PRESETS[name].strategy
-    if name in _GIVEN:
-        return _GIVEN[name]
+    if name in _REGISTERED:
+        return _REGISTERED[name]
     try:
         base, rates = split_name(name)
         if rates:
@@ -140,7 +140,7 @@ def find_strategy(name: str, home: str = "") -> Strategy:
         raise StrategyError(_of_a_file(name, home))
     points = _entry_points().get(name, [])
     if not points:
-        known = (*strategy_names(), *_GIVEN)
+        known = (*strategy_names(), *_REGISTERED)
         defined = _defined_here(name, home)
         guess = did_you_mean(name, known) if not defined else f" (did you mean {defined!r}?)"
         raise StrategyError(

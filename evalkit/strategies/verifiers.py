@@ -62,7 +62,7 @@ class verifier(Condition):
         return (KNOWN, SUCCEEDED, SKIPPED) if self.sees == "evidence" else (KNOWN, SHOWN, SKIPPED, FAILED)
 
     def __call__(self, view: View) -> Verdict:
-        verdict = self._read(view)
+        verdict = self._ideal_verdict(view)
         if not self.random:
             return verdict
         if verdict.met and self.draw(view, "misses") < self.misses:
@@ -77,7 +77,7 @@ class verifier(Condition):
         text = f"{task.stream}\n{task.seed}\n{error}\n{turn}".encode()
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / 2**64
 
-    def _read(self, view: View) -> Verdict:
+    def _ideal_verdict(self, view: View) -> Verdict:
         claims = view.claim == "done"
         if self.sees == "claim":
             return Verdict(claims, "claims done" if claims else "does not claim done")
@@ -155,9 +155,9 @@ class evidence_over_time(Condition):
         if not verdict.met:
             return verdict
         fold = self.evidence
-        kept: Any = view.memory.get(fold.name) or fold.start(view.task)
-        memory = fold.weigh(kept, True)
-        against = f"evidence {fold.worth(memory):.3g} of {1 / self.alpha:.3g}"
-        if not fold.enough(memory):
+        before: Any = view.memory.get(fold.name) or fold.start(view.task)
+        memory = fold.weigh(before, True)
+        against = f"evidence {fold.e_value(memory):.3g} of {1 / self.alpha:.3g}"
+        if not fold.suffices(memory):
             return Verdict(False, f"{verdict.reason}, to be looked at again: {against}")
         return Verdict(True, f"{verdict.reason}; {against}", 0, verdict.names)

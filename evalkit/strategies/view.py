@@ -39,13 +39,13 @@ class Instruments(Protocol):
 class View:
     """One moment of a run, for conditions.
 
-    ``memory`` holds the folds by name; ``turns`` counts the model turns of the run. ``heard`` is False for a
-    turn that was cut off or refused, unless the strategy takes it as content: what it says and calls is then
-    no claim, finish, keyword or output. ``turn`` is the turn as it came; ``text``, ``claim`` and ``finish``
-    are what counts of it.
+    ``memory`` holds the folds by name; ``turns`` counts the model turns of the run. ``is_content`` is False
+    for a turn that was cut off or refused, unless the strategy takes it as content: what it says and calls is
+    then no claim, finish, keyword or output. ``turn`` is the turn as it came; ``text``, ``claim`` and
+    ``finish`` are what counts of it.
     """
 
-    __slots__ = ("heard", "instruments", "memory", "task", "turn", "turns")
+    __slots__ = ("instruments", "is_content", "memory", "task", "turn", "turns")
 
     def __init__(
         self,
@@ -54,29 +54,29 @@ class View:
         memory: dict[str, Hashable],
         instruments: Instruments,
         turns: int = 0,
-        heard: bool = True,
+        is_content: bool = True,
     ) -> None:
         self.task = task
         self.turn = turn
         self.memory = memory
         self.instruments = instruments
         self.turns = turns
-        self.heard = heard
+        self.is_content = is_content
 
     @property
     def text(self) -> str:
         """What the turn says."""
-        return self.turn.text if self.heard else ""
+        return self.turn.text if self.is_content else ""
 
     @property
     def claim(self) -> Claim:
         """What an ideal reader reads in it."""
-        return self.turn.claim if self.heard else "none"
+        return self.turn.claim if self.is_content else "none"
 
     @property
     def finish(self) -> Finish | None:
         """What its call of the finish tool says; None where there is none."""
-        call = finish_call(self.turn, self.task.offered) if self.heard else None
+        call = finish_call(self.turn, self.task.offered) if self.is_content else None
         return None if call is None else read_finish(call.arguments)
 
     def items(self, fold: str) -> int:

@@ -77,7 +77,7 @@ def _granted(state: State | None) -> State | None:
         state,
         turns=0,
         nudges=0,
-        nudged=0,
+        nudges_total=0,
         resends=0,
         cut_offs=0,
         overflows=0,

@@ -9,7 +9,7 @@ import pytest
 from evalkit.core.events import Approves, Compacts, Event, UserWrites, with_words
 from evalkit.core.requests import Request
 from evalkit.drivers.in_process import LoopMind, StageInstruments, drive
-from evalkit.loop.state import NOTIONS, Loop, start
+from evalkit.loop.state import SUPPORTED_EVENTS, Loop, start
 from evalkit.loop.transitions import on_event
 from evalkit.media.medium import Medium, unplayable
 from evalkit.scenarios.scenario import Scenario
@@ -294,7 +294,7 @@ class TestWhoHasTheNotion:
         assert LoopMind(strategy, stage.task, stage, given).instruments is given
 
     def test_the_loop_has_three_where_somebody_can_tell_it(self) -> None:
-        assert {"user", "compact", "approve"} == NOTIONS
+        assert {"user", "compact", "approve"} == SUPPORTED_EVENTS
         for event in ({"user": {"text": "x"}}, {"compact": True}, {"approve": "none"}):
             loaded = scenario([event, DONE])
             assert unplayable(Medium(), loaded, ()) == ""

@@ -12,7 +12,7 @@ from evalkit.core.requests import Request, Result
 from evalkit.core.tasks import FINISH_TOOL, Offered, Tool
 from evalkit.core.turns import Block, Call, Finish, ServerCall, Text, Thinking, Turn, make_turn
 from evalkit.drivers.in_process import LoopMind, StageInstruments, drive, next_request, run_call
-from evalkit.loop.state import Loop, State, bound, limits_of, start
+from evalkit.loop.state import Loop, State, bind, binding_limits, start
 from evalkit.loop.transitions import on_event, on_results, on_turn
 from evalkit.scenarios.scenario import make_task
 from evalkit.scoring.arena import Arena
@@ -255,7 +255,7 @@ class TestUnknownAndEmpty:
 class TestLimitsAndNudges:
     def test_the_smaller_limit_binds(self) -> None:
         loaded = scenario([{"say": "x"}], limits={"turns": 7, "tokens": 100})
-        limits = limits_of(Strategy(done_when=NEVER, max_turns=9, max_usd=1.5), loaded.limits)
+        limits = binding_limits(Strategy(done_when=NEVER, max_turns=9, max_usd=1.5), loaded.limits)
         assert (limits.turns, limits.tokens, limits.usd) == (7, 100, 1.5)
 
     def test_calls_of_the_last_allowed_turn_are_run(self) -> None:
@@ -445,10 +445,10 @@ def test_what_is_bound_is_kept_for_the_same_strategy_and_task_alone() -> None:
     plain = scenario([{"work": "rest"}])
     task, other = Arena(plain, Offered()).task(0), Arena(plain, Offered()).task(0)
     strategy, equal = Strategy(done_when=c.silence()), Strategy(done_when=c.silence())
-    first = bound(strategy, task)
-    assert bound(strategy, task) is first
+    first = bind(strategy, task)
+    assert bind(strategy, task) is first
     for pair in ((equal, task), (strategy, other), (strategy, task)):
-        loop = bound(*pair)
+        loop = bind(*pair)
         assert (loop.strategy, loop.task) == pair
         assert loop.strategy is pair[0]
         assert loop.task is pair[1]

@@ -10,8 +10,8 @@ from evalkit.core.decisions import End, Reissue, Send
 from evalkit.core.events import UserWrites
 from evalkit.core.tasks import FINISH_TOOL
 from evalkit.core.turns import Finish, Text, make_turn
-from evalkit.loop.state import limits_of
-from evalkit.loop.transitions import _once_more, on_event, out_of_turns
+from evalkit.loop.state import binding_limits
+from evalkit.loop.transitions import _with_undo, on_event, out_of_turns
 from evalkit.strategies import Strategy
 from evalkit.strategies import conditions as c
 from evalkit.strategies.presets import PRESETS
@@ -118,9 +118,9 @@ class TestOwnKeys:
         return {"work": list(items), "again": True, **more}
 
     def test_an_undone_action_has_a_key_of_its_own_each_time(self) -> None:
-        once = _once_more((), "undo_item", 1)
+        once = _with_undo((), "undo_item", 1)
         assert once == (("undo_item", 1, 1),)
-        assert _once_more(_once_more(once, "undo_item", 1), "undo_item", 2) == (
+        assert _with_undo(_with_undo(once, "undo_item", 1), "undo_item", 2) == (
             ("undo_item", 1, 2),
             ("undo_item", 2, 1),
         )
@@ -200,7 +200,7 @@ class TestCalls:
     def test_they_bind_every_strategy(self) -> None:
         loaded = scenario([{"repeat": {"times": "forever", "do": [LIST]}}], limits={"calls": 5})
         for name, preset in PRESETS.items():
-            assert limits_of(preset.strategy, loaded.limits).calls == 5
+            assert binding_limits(preset.strategy, loaded.limits).calls == 5
             episode = play(loaded, name)
             assert (episode.native, episode.turns) == ("max_calls", 6)
 

@@ -160,7 +160,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "Refusals in a row are held against how many are allowed, and there are never fewer than none: at "
         "least -1 says as much as at least 0."
     ),
-    ("evalkit.loop.transitions._succeeded", "item & item - 1", "item | item - 1"): (
+    ("evalkit.loop.transitions._with_success", "item & item - 1", "item | item - 1"): (
         "For a call about one item a bit in a table says whether it had its effect before; else a set of "
         "logical actions does. Without the table all go by the set, which says the same of each."
     ),

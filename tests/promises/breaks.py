@@ -158,7 +158,7 @@ BREAKS = (
     ),
     Break(
         "a full disk is a traceback",
-        "evalkit.cli:_refused",
+        "evalkit.cli:_os_problem",
         "lambda error: error",
         "tests/cli/test_surroundings.py::test_a_disk_that_is_full_at_whatever_stage_is_a_line",
     ),
@@ -232,7 +232,7 @@ BREAKS = (
     ),
     Break(
         "what the system refuses is a traceback",
-        "evalkit.cli:_refused",
+        "evalkit.cli:_os_problem",
         "lambda error: error",
         "tests/cli/test_surroundings.py::test_a_name_of_three_hundred_characters_is_a_line",
     ),

@@ -61,7 +61,7 @@ def test_a_state_does_not_grow_with_the_turns(name: str) -> None:
     stage = Arena(scenario, strategy.offers).stage(0)
     mind = LoopMind(strategy, stage.task, stage)
     seen: deque[int] = deque(maxlen=500)
-    drive(mind, stage, watch=lambda *_: seen.append(len(mind.state.acted)))
+    drive(mind, stage, watch=lambda *_: seen.append(len(mind.state.succeeded_actions)))
     assert len(seen) == 500
     assert max(seen) <= 1
 

@@ -10,7 +10,7 @@ import pytest
 from evalkit.search.proofs.prove import prove
 from evalkit.strategies import conditions as c
 from evalkit.strategies import folds
-from evalkit.strategies.folds import BEGINNINGS, Evidence
+from evalkit.strategies.folds import MAX_STARTS, Evidence
 from evalkit.strategies.registry import StrategyError, find_strategy, read_strategy
 from evalkit.strategies.strategy import Strategy
 from evalkit.worker.encoding import dump_state, load_state
@@ -33,7 +33,7 @@ def test_on_unfinished_work_the_evidence_is_one_on_average() -> None:
         for passed in looks:
             memory = (*fold.weigh((memory[0], memory[1], True), passed)[:2], True)
         chance = 0.3 ** sum(looks) * 0.7 ** (7 - sum(looks))
-        total += chance * fold.worth(memory)
+        total += chance * fold.e_value(memory)
     entered = sum(1 / (n * (n + 1)) for n in range(1, 8))
     # What has entered by then; the rest of the stake is still outside.
     assert total == pytest.approx(entered)
@@ -43,10 +43,10 @@ def test_more_looks_before_ask_for_more_passes() -> None:
     fold = Evidence(c.verifier(), fooled=0.1, alpha=0.05)
 
     def needed(before: int) -> int:
-        return next((n for n in range(1, 20) if fold.enough((before, n, False))), 0)
+        return next((n for n in range(1, 20) if fold.suffices((before, n, False))), 0)
 
     assert [needed(before) for before in (0, 1, 12)] == [2, 3, 4]
-    assert needed(BEGINNINGS) == 0
+    assert needed(MAX_STARTS) == 0
 
 
 def test_a_second_look_at_the_same_turn_is_no_evidence() -> None:
@@ -146,9 +146,9 @@ def test_prove_finds_the_run_of_luck_and_an_end(monkeypatch: pytest.MonkeyPatch)
     # A look that passes once is refuted by one turn; here it takes as many as the stated rate asks for.
     assert len(found.counterexample.moves) == 3
     # What is remembered is finite, so a check that is never fooled is proved; with fewer beginnings sooner.
-    monkeypatch.setattr(folds, "BEGINNINGS", 4)
-    folds._worth.cache_clear()
+    monkeypatch.setattr(folds, "MAX_STARTS", 4)
+    folds._e_value.cache_clear()
     sure = strategy(c.evidence_over_time(0.05, c.acceptance(), fooled=0.2), looks=4)
     (proved,) = prove(sure, names=("no_false_done",)).results
     assert proved.answer == "proved"
-    folds._worth.cache_clear()
+    folds._e_value.cache_clear()

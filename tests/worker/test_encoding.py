@@ -53,7 +53,7 @@ states = st.builds(
     turns=counts,
     nudges=counts,
     ran=st.booleans(),
-    acted=st.frozensets(words, max_size=3),
+    succeeded_actions=st.frozensets(words, max_size=3),
     guard=st.none() | st.tuples(st.integers(0, 1 << 200), words),
     skips=st.tuples(words),
     folds=st.tuples(memories, memories),
@@ -109,10 +109,10 @@ def test_what_asks_again_sends_back_what_the_request_before_did() -> None:
 
 
 def test_a_state_that_was_kept_before_there_was_more_to_keep_is_read() -> None:
-    kept = dump_state(State(turns=3, touched=(1, 2)))
+    kept = dump_state(State(turns=3, succeeded_items=(1, 2)))
     values = json.loads(kept)
     older = json.dumps(values[: State.__struct_fields__.index("overflows")])
-    assert load_state(older) == State(turns=3, touched=(1, 2))
+    assert load_state(older) == State(turns=3, succeeded_items=(1, 2))
     new = State(overflows=1, calls=4, spent=(100, 0.5), undone=(("refund_payment", 1, 2),))
     assert load_state(dump_state(new)) == new
 

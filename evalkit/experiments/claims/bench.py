@@ -9,7 +9,7 @@ import msgspec
 
 from evalkit.core.tasks import Checks, Limits
 from evalkit.experiments.claims.number import Number
-from evalkit.loop.state import NOTIONS
+from evalkit.loop.state import SUPPORTED_EVENTS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode, run_episode
@@ -28,7 +28,7 @@ class Bench:
         self, library: Iterable[Scenario], populations: Iterable[Scenario], seeds: int = 400
     ) -> None:
         every = list(library)
-        self.library = [scenario for scenario in every if set(scenario.events) <= NOTIONS]
+        self.library = [scenario for scenario in every if set(scenario.events) <= SUPPORTED_EVENTS]
         #: Scenarios that only a harness which can be killed and resumed can play.
         self.crashes = [scenario for scenario in every if "crash" in scenario.events]
         self.populations = {scenario.persona or "": scenario for scenario in populations}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from evalkit.loop.state import NOTIONS
+from evalkit.loop.state import SUPPORTED_EVENTS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.distinguish import Distinction, distinguish
 
@@ -65,7 +65,7 @@ class Silent(msgspec.Struct, frozen=True):
 
 def in_the_loop(scenarios: Iterable[Scenario]) -> list[Scenario]:
     """The scenarios of which the reference loop can be told all that happens."""
-    return [scenario for scenario in scenarios if set(scenario.events) <= NOTIONS]
+    return [scenario for scenario in scenarios if set(scenario.events) <= SUPPORTED_EVENTS]
 
 
 def distinctions(scenarios: Iterable[Scenario], seeds: int = 3) -> list[Distinction]:

@@ -158,7 +158,7 @@ def expected(kind: Kind, fooled: float, alpha: float, looks: int) -> list[float]
         for (before, passes), share in states.items():
             for passed, chance in ((True, fooled), (False, 1 - fooled)):
                 memory = fold.weigh((before, passes, True), passed)
-                if passed and fold.enough(memory):
+                if passed and fold.suffices(memory):
                     ended += share * chance
                 else:
                     after[memory[:2]] += share * chance

@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.containment.workers import in_order
 from evalkit.experiments.studies.episodes import Played, played, played_by_programs
 from evalkit.experiments.studies.study import Study, Table, percent
-from evalkit.loop.state import NOTIONS
+from evalkit.loop.state import SUPPORTED_EVENTS
 from evalkit.runs.plan import PlanError
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.episode import Episode
@@ -21,7 +21,7 @@ WITHIN = 3
 
 def twins_of(scenarios: Sequence[Scenario], workers: int) -> list[Masked]:
     """The masked twins of scenarios that the reference loop can play. PlanError where there is none."""
-    able = [scenario for scenario in scenarios if set(scenario.events) <= NOTIONS]
+    able = [scenario for scenario in scenarios if set(scenario.events) <= SUPPORTED_EVENTS]
     found = [twin for twin in in_order(_twin, able, workers) if twin is not None]
     if able and not found:
         raise PlanError(f"no masked twin of any of {len(able)} scenarios: {able[0].name} ...")

@@ -10,7 +10,7 @@ import msgspec
 from evalkit.core import thresholds
 from evalkit.experiments.studies.episodes import Played, played, played_by_programs
 from evalkit.experiments.studies.study import Study, Table
-from evalkit.loop.state import NOTIONS
+from evalkit.loop.state import SUPPORTED_EVENTS
 from evalkit.scenarios.scenario import Scenario
 from evalkit.scoring.episode import Episode
 from evalkit.stats.kendall import tau_b
@@ -87,7 +87,7 @@ def thresholds_study(
     workers: int = 1,
 ) -> Study:
     """The study: strategies on scenarios at each level of checks, harness programs on ``some`` of them."""
-    able = [scenario for scenario in scenarios if set(scenario.events) <= NOTIONS]
+    able = [scenario for scenario in scenarios if set(scenario.events) <= SUPPORTED_EVENTS]
     groups: dict[str, dict[str, list[Episode]]] = {}
     # Programs first: one that cannot be started is told before everything else is played.
     abroad = played_by_programs(list(some or scenarios), harnesses) if harnesses else {}

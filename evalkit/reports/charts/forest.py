@@ -18,7 +18,7 @@ from evalkit.reports.charts.style import (
     one,
     slim,
 )
-from evalkit.reports.formatting import Row, label, p_said
+from evalkit.reports.formatting import Row, label, p_in_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,4 +81,4 @@ def forest_chart(pairs: list[Row], title: str, width: float = WIDE) -> Figure:
 def _tested(pair: Row) -> str:
     if pair["p"] is None:
         return "counts only" if "counts" in pair["note"] else str(pair["note"])
-    return p_said(pair["p_holm"])
+    return p_in_words(pair["p_holm"])

@@ -24,7 +24,7 @@ Level = Literal["regression", "not gateable", "note"]
 #: Exit codes of the command, by what was found.
 CLEAN, REGRESSION, USAGE, NOT_GATEABLE = 0, 1, 2, 3
 #: Scenarios of which the same is said that have a line each.
-_TOLD_EACH = 5
+_MOST_LISTED = 5
 
 
 class Reason(msgspec.Struct, frozen=True):
@@ -67,10 +67,10 @@ class Judgement(msgspec.Struct, frozen=True):
         for reason in self.reasons:
             same.setdefault((reason.level, reason.contender, reason.message), []).append(reason)
         for found in same.values():
-            if len(found) <= _TOLD_EACH:
+            if len(found) <= _MOST_LISTED:
                 yield from (reason.line for reason in found)
                 continue
-            names = ", ".join(reason.scenario for reason in found[:_TOLD_EACH])
+            names = ", ".join(reason.scenario for reason in found[:_MOST_LISTED])
             yield msgspec.structs.replace(found[0], scenario=f"{len(found)} scenarios ({names}, …)").line
 
     @property
@@ -210,7 +210,9 @@ class _Contender:
                 level: Level = "note" if scenario in self.rules.known_failures else "regression"
                 what = fault.replace("_", " ")
                 yield self._reason(
-                    level, f"new: {what}: {before.outcome} → {now.outcome}{self._because(scenario)}", scenario
+                    level,
+                    f"new: {what}: {before.outcome} → {now.outcome}{self._reason_suffix(scenario)}",
+                    scenario,
                 )
 
     def _scenario_sets(self) -> Iterator[Reason]:
@@ -259,12 +261,12 @@ class _Contender:
                     if before
                     else "; it is new"
                 )
-                yield self._reason("regression", what + was + self._because(scenario), scenario)
+                yield self._reason("regression", what + was + self._reason_suffix(scenario), scenario)
         if known:
             names = f"{len(known)} scenarios always fail, as in the baseline: {', '.join(known)}"
             yield self._reason("note", names)
 
-    def _because(self, scenario: str) -> str:
+    def _reason_suffix(self, scenario: str) -> str:
         why = self.why.get(scenario)
         return f"; {why}" if why else ""
 
@@ -284,7 +286,7 @@ class _Contender:
                 f"flips from pass to fail: {before.outcome} → {now.outcome} "
                 f"({now.correct} of {now.episodes} correct)"
             )
-            yield self._reason(level, flip + self._because(scenario), scenario)
+            yield self._reason(level, flip + self._reason_suffix(scenario), scenario)
         better = [s for s, (was, now) in self.pairs.items() if not self._passes(was) and self._passes(now)]
         if better:
             shown = ", ".join(better[:5]) + (" …" if len(better) > 5 else "")

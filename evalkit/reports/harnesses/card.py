@@ -62,11 +62,11 @@ def _wrapped(line: Line, width: int, columns: int) -> list[str]:
     head = f"  {line.about:<{width}}"
     width = len(head)
     return textwrap.wrap(
-        _said(line), columns, initial_indent=head, subsequent_indent=" " * width, break_on_hyphens=False
+        _line_text(line), columns, initial_indent=head, subsequent_indent=" " * width, break_on_hyphens=False
     )
 
 
-def _said(line: Line) -> str:
+def _line_text(line: Line) -> str:
     return line.says if line.seen else f"not seen: {line.says}"
 
 

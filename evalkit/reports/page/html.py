@@ -36,7 +36,7 @@ from evalkit.runs.store import Store
 from evalkit.scoring.episode_fields import MARKS
 from evalkit.secrets.bodies import clean_json
 from evalkit.stats.scenario_results import contender_names
-from evalkit.strategies.noisy_verifiers import Assumed
+from evalkit.strategies.noisy_verifiers import AssumedErrors
 from evalkit.strategies.presets import PRESETS, Preset
 
 #: Transcripts stay in the page up to so many bytes; beyond, all of them lie in files beside it.
@@ -173,7 +173,7 @@ def _data(store: Store, found: list[Case], places: dict[int, int]) -> dict[str, 
     return {
         "folder": str(store.folder),
         "contenders": contender_names(store),
-        "unkept": [_unkept(store, contender) for contender in store.recipe.contenders],
+        "unkept": [_why_not_shown(store, contender) for contender in store.recipe.contenders],
         "ticks": CHECKLIST_TOOL,
         "recorded": RECORDED,
         "families": families,
@@ -186,7 +186,7 @@ def _data(store: Store, found: list[Case], places: dict[int, int]) -> dict[str, 
     }
 
 
-def _unkept(store: Store, contender: Contender) -> str:
+def _why_not_shown(store: Store, contender: Contender) -> str:
     """Why a contender's episodes cannot be shown turn by turn by any command; empty where they can."""
     medium = store.recipe.medium
     if medium.live and contender.harness == LOOP and not (medium.record or medium.replay):
@@ -271,7 +271,7 @@ def _heats() -> list[str]:
     return [f"heat-{name.replace('_', '-')}" for name in order]
 
 
-def _verifiers(verifiers: dict[str, tuple[Assumed, ...]]) -> Iterator[str]:
+def _verifiers(verifiers: dict[str, tuple[AssumedErrors, ...]]) -> Iterator[str]:
     """The assumed error rates of each strategy that asks a verifier."""
     for name, found in verifiers.items():
         for each in found:

@@ -193,7 +193,7 @@ class Confirmer:
         else:
             caps = {
                 "nudges": strategy.nudges,
-                "nudged": strategy.nudge_budget,
+                "nudges_total": strategy.nudge_budget,
                 "resends": strategy.resends,
                 "cut_offs": strategy.cut_offs,
             }

@@ -19,7 +19,7 @@ from evalkit.core.turns import Turn
 from evalkit.search.proofs.reachable_values import Held, text_of, text_of_memory
 from evalkit.search.proofs.symmetry import all_shipped, is_shipped
 from evalkit.strategies.condition import All, Any_, Condition, Not
-from evalkit.strategies.folds import BaseFold, Fold, Ran, looks_at_looks
+from evalkit.strategies.folds import BaseFold, Fold, Ran, counts_looks
 from evalkit.strategies.presets import ChecksFirst
 from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.verifiers import evidence_over_time
@@ -226,7 +226,7 @@ class _SeenView(_Given):
             task=_SeenTask(view.task, noticed),
             turn=_SeenTurn(view.turn, noticed),
             instruments=_SeenInstruments(view.instruments, noticed),
-            **{name: getattr(view, name) for name in ("memory", "heard", "claim", "items", "named")},
+            **{name: getattr(view, name) for name in ("memory", "is_content", "claim", "items", "named")},
         )
 
     @property  # type: ignore[misc]
@@ -395,7 +395,7 @@ class _WatchedFold(BaseFold):
         self._own = _Own(inner, f"the fold {inner.name}", noticed)
         #: The memories that were seen, each with its text.
         self._memories: dict[Hashable, str] = {}
-        if looks_at_looks(inner):
+        if counts_looks(inner):
             noticed.read("when it was asked")
 
     def start(self, task: Task) -> Hashable:

@@ -29,7 +29,7 @@ from evalkit.worker.encoding import dump_state, load_state
 KEEPS: dict[Needs, frozenset[str]] = {
     "safety": frozenset(),
     "reports": REPORTED,
-    "nudges": ACTED | {"nudges", "nudged"},
+    "nudges": ACTED | {"nudges", "nudges_total"},
     "stretches": frozenset({"resends", "cut_offs", "overflows", "refusals"}),
 }
 EVERYTHING = COUNTERS | REPORTED | ACTED
@@ -228,7 +228,7 @@ class Stepper:
         caps = stretch_caps(self.loop)
         counters = {
             "nudges": strategy.nudges,
-            "nudged": strategy.nudge_budget,
+            "nudges_total": strategy.nudge_budget,
             "resends": caps.get("pause"),
             "cut_offs": caps.get("cut_off"),
             "overflows": caps.get("overflow"),
@@ -343,7 +343,7 @@ class Stepper:
         found = [outcome]
         if self._leaves and is_decision(turn, loop.offered):
             # That the user has left matters at the next end of turn alone, so it is tried at each.
-            gone = self._outcome(loop, _replace(state, leaving=True), turn, played, "leaves", world)[1]
+            gone = self._outcome(loop, _replace(state, user_gone=True), turn, played, "leaves", world)[1]
             found.append(_replace(gone, loop=-1))
         if self._counters(reached) == self._counters(before):
             return tuple(found)

@@ -15,9 +15,11 @@ from evalkit.strategies.strategy import Strategy
 from evalkit.strategies.verifiers import evidence_over_time, verifier
 
 #: Fields of the loop's state that a sweep may leave out. Folds and the loop guard are always kept.
-COUNTERS = frozenset({"turns", "nudges", "nudged", "resends", "cut_offs", "overflows", "refusals", "faults"})
-REPORTED = frozenset({"finish_seen", "skips", "excused"})
-ACTED = frozenset({"acted", "touched"})
+COUNTERS = frozenset(
+    {"turns", "nudges", "nudges_total", "resends", "cut_offs", "overflows", "refusals", "faults"}
+)
+REPORTED = frozenset({"finish_seen", "skips", "skip_reason_given"})
+ACTED = frozenset({"succeeded_actions", "succeeded_items"})
 
 _CONDITIONS: tuple[type[Condition], ...] = (
     c.silence,
@@ -131,7 +133,7 @@ class LoopStates:
 
     def _profile(self, state: State) -> tuple[int, ...]:
         planes: list[int] = [state.folds[place] for place in self._items]  # type: ignore[misc]
-        planes.extend(state.touched or self._untouched)
+        planes.extend(state.succeeded_items or self._untouched)
         planes.append(state.guard[0] if state.guard is not None else 0)
         planes.append(self._task.items_of(state.skips))
         return tuple(
@@ -153,7 +155,7 @@ class LoopStates:
             folds[place] = permute(folds[place], order)  # type: ignore[arg-type]
         new = {old: place for place, old in enumerate(order)}
         acted = set()
-        for action in state.acted:
+        for action in state.succeeded_actions:
             tool, _, items = action.rpartition(" ")
             acted.add(f"{tool} {permute(int(items), order)}" if items.isdigit() else action)
         names = tuple(self._names)
@@ -162,8 +164,8 @@ class LoopStates:
         return _replace(
             state,
             folds=tuple(folds),
-            acted=frozenset(acted),
-            touched=tuple(permute(items, order) for items in state.touched),
+            succeeded_actions=frozenset(acted),
+            succeeded_items=tuple(permute(items, order) for items in state.succeeded_items),
             guard=None if guard is None else (permute(guard[0], order), guard[1]),
             skips=tuple(names[place] for place in skips),
         )

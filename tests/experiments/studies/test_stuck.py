@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from evalkit.cli import main
 from evalkit.experiments.studies.giving_up import PUBLISHED, _measured, families, giving_up_study
 from evalkit.experiments.studies.stuck import measured, stuck_study, twins_of
-from evalkit.loop.state import NOTIONS
+from evalkit.loop.state import SUPPORTED_EVENTS
 from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.episode import Episode
 from evalkit.strategies.presets import PRESETS
@@ -77,7 +77,7 @@ def test_what_the_reference_loop_cannot_play_has_no_twin_here() -> None:
     assert any("crash" in scenario.events for scenario in scenarios)
     events = [set(twin.scenario.events) for twin in twins_of(scenarios, 1)]
     assert events
-    assert all(each <= NOTIONS for each in events)
+    assert all(each <= SUPPORTED_EVENTS for each in events)
 
 
 @pytest.mark.long
