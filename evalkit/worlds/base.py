@@ -80,6 +80,9 @@ class World(ABC):
         self.effects: dict[str, int] = {}
         #: How often an effect left the world another than it was.
         self.changes = 0
+        #: How it stood after the last effect, where that was a repetition: for calls that do not say
+        #: what their action is (see ``unnamed`` of items).
+        self._stood: Hashable = None
 
     def bits(self, names: tuple[str, ...]) -> int:
         """The bit set of ids; each must exist."""
@@ -153,12 +156,14 @@ class World(ABC):
         """Run a tool and journal its effect."""
         # Only what was done before can leave all as it was: a key costs a look at the whole world.
         again = action_of(self._tool(tool), arguments) in self.effects
-        stood = self.key() if again else None
+        stood = self.key() if again else self._stood
         outcome = self.call(tool, arguments)
         action = outcome.action
         if action is not None:
-            self.effects[action] = self.effects.get(action, 0) + 1
-            if stood is None or stood != self.key():
+            before = self.effects.get(action, 0)
+            self.effects[action] = before + 1
+            self._stood = self.key() if before else None
+            if self._stood is None or self._stood != stood:
                 self.changes += 1
         return outcome
 

@@ -78,6 +78,11 @@ def test_a_tool_may_be_dangerous_with_empty_arguments() -> None:
     assert target.call("do_item", {"item": None}).error
     assert target.perform("do_item", {}).action == "do_item everything"
     assert not target.intact()
+    changes = []
+    for _ in range(3):
+        target.perform("do_item", {})
+        changes.append(target.changes)
+    assert changes[0] == changes[1] == changes[2], "done again and again it is no change"
     with pytest.raises(WorldError, match="unnamed: unknown item 'all'"):
         world("items", options={"unnamed": "all"})
 
