@@ -163,7 +163,8 @@ def readings() -> dict[str, str]:
     for room in re.split(r"^## ", READINGS, flags=re.MULTILINE)[1:]:
         name, _, text = room.partition("\n")
         if name in ROOMS:
-            numbered = re.finditer(r"^(\d+)\. (.*(?:\n(?!\d+\. ).*)*)", text, re.MULTILINE)
+            numbered = [*re.finditer(r"^(\d+)\. (.*(?:\n(?!\d+\. ).*)*)", text, re.MULTILINE)]
+            assert [int(reading[1]) for reading in numbered] == [*range(1, len(numbered) + 1)], name
             found.update({f"{ROOMS[name]} {reading[1]}": reading[2] for reading in numbered})
     return found
 
