@@ -18,7 +18,7 @@ def run(job):
             name=tool["name"],
             description=tool["description"],
             parameters=tool["input_schema"],
-            function=lambda name=tool["name"], **arguments: str(job.call(name, arguments)),
+            function=lambda name=tool["name"], /, **arguments: str(job.call(name, arguments)),
         )
         for tool in job.tools
     ]

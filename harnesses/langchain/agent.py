@@ -42,7 +42,7 @@ def run(job):
             name=tool["name"],
             description=tool["description"],
             args_schema=tool["input_schema"],
-            func=lambda name=tool["name"], **arguments: str(job.call(name, arguments)),
+            func=lambda name=tool["name"], /, **arguments: str(job.call(name, arguments)),
         )
         for tool in job.tools
     ]

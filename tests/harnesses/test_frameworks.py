@@ -15,6 +15,7 @@ from evalkit.harnesses.find import SHIPPED, find_harness
 from evalkit.harnesses.pinned_environment import set_up
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.scenario import Scenario
+from evalkit.scenarios.suites import load_suites
 from evalkit.scoring.arena import Arena
 from evalkit.scoring.episode import Episode
 from evalkit.scoring.foreign_episode import contract_of, run_foreign, runner_of, server_for_harnesses
@@ -82,7 +83,8 @@ def _heavy(name: str) -> Any:
 
 @cache
 def behaviours() -> dict[str, Scenario]:
-    return {scenario.name: scenario for scenario in load_file(SHIPPED / "behaviours.yaml")}
+    more = load_suites(("child-does-all-of-it",))
+    return {scenario.name: scenario for scenario in [*load_file(SHIPPED / "behaviours.yaml"), *more]}
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +138,15 @@ def test_a_rule_for_the_end_keeps_it_going(server: Any, name: str) -> None:
     _skip_where_it_is_not(name)
     episodes = play(server, name, "progress-report", "claims-done-too-early")
     assert {episode.outcome for episode in episodes.values()} == {"done/complete"}
+
+
+@pytest.mark.parametrize(
+    "name", [_heavy(each) for each in ("langchain", "deepagents", "haystack", "langgraph-prebuilt")]
+)
+def test_an_argument_called_name_reaches_the_tool(server: Any, name: str) -> None:
+    # A program whose function for a tool has a name of its own took it for that.
+    (episode,) = play(server, name, "child-does-all-of-it").values()
+    assert (episode.outcome, episode.orphan_calls) == ("done/complete", 0)
 
 
 def test_native_limits_are_kept_and_mapped(server: Any) -> None:
