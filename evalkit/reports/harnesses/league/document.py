@@ -153,7 +153,7 @@ def library_parts(league: League) -> list[tuple[str, str, list[str]]]:
             "The whole life: limits, helpers, effects",
             "The same of the families about limits, budgets, child agents (*delegation*), effects that come "
             "once, and the like, as far as nothing comes from outside: it takes no notion of anything."
-            f"{_unplayed(league, played_of)}",
+            f"{_unplayed(league, played_of)} {CANNOT}: nothing of it was played with that harness.",
             [family for family in families if family in LIFE],
         ),
     ]
