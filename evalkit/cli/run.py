@@ -256,9 +256,18 @@ def _planned(
         scenarios, sources_of(scenarios), strategies, seeds, baseline, medium, harnesses, fresh=fresh
     )
     if not plan.episodes():
-        why = "; ".join(f"{name}: {text}" for name, text in plan.recipe.not_expressible.items())
+        by_reason: dict[str, list[str]] = {}
+        for name, text in plan.recipe.not_expressible.items():
+            by_reason.setdefault(text, []).append(name)
+        why = "; ".join(f"{_several(names)}: {text}" for text, names in by_reason.items())
         raise UsageProblem(f"nothing to run: {why or 'no scenario'}")
     return plan
+
+
+def _several(names: list[str]) -> str:
+    """Names in a line: the first of many, and how many more."""
+    more = f" and {len(names) - 1} more" if len(names) > 2 else ""
+    return names[0] + more if more else ", ".join(names)
 
 
 def _dialect_notes(plan: Plan) -> list[str]:

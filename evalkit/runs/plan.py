@@ -217,8 +217,23 @@ def make_plan(
             cell_name(scenario.name, name) not in cannot for name, (_, cannot) in foreign.items()
         )
 
+    def why_none(scenario: Scenario) -> str:
+        """Why no harness can play a scenario."""
+        found = [
+            worker_cannot(scenario)
+            if is_worker(name)
+            else foreign[name][1].get(cell_name(scenario.name, name))
+            for name in harnesses
+        ]
+        return "; ".join(dict.fromkeys(filter(None, found)))
+
     playable = [scenario for scenario in scenarios if not reasons[scenario.name] or lives(scenario)]
     skipped = {name: reason for name, reason in reasons.items() if reason}
+    if not strategies and scripted:
+        # The reference loop is not asked to: what it lacks is no reason.
+        skipped |= {
+            each.name: why_none(each) or skipped[each.name] for each in scenarios if each.name in skipped
+        }
     for scenario in playable:
         reason = skipped.pop(scenario.name, "")
         if reason:

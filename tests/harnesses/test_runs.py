@@ -12,9 +12,10 @@ from click.testing import CliRunner, Result
 from evalkit.cli import main
 from evalkit.harnesses.find import BEHAVIOURS
 from evalkit.reports.harnesses.league.figures import kept_league
+from evalkit.runs.plan import make_plan
 from evalkit.scenarios.loader import load_file
 from evalkit.scenarios.suites import load_suites
-from tests.harnesses.episodes import LOOP, PLAIN
+from tests.harnesses.episodes import LOOP, PLAIN, scenario
 from tests.harnesses.test_whole_life import CRASH, SAVES
 
 TAGGED = """
@@ -198,3 +199,16 @@ def test_the_list_names_pins_and_variants() -> None:
     assert result.exit_code == 0
     for word in ("pydantic-ai:validator", "openai-agents==", "ai@", "gated-loop"):
         assert word in result.output
+
+
+@pytest.mark.parametrize(
+    ("strategies", "said"),
+    [((), "the harness has no notion of: crash"), (("gate",), "the reference loop has no notion of: crash")],
+)
+def test_what_the_reference_loop_lacks_is_no_reason_where_it_does_not_play(
+    strategies: tuple[str, ...], said: str
+) -> None:
+    plan = make_plan(
+        [scenario(CRASH.replace("MOMENT", "request"))], {}, strategies, 1, harnesses=("gated-loop",)
+    )
+    assert list(plan.recipe.not_expressible.values()) == [said]
