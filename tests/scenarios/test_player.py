@@ -73,11 +73,16 @@ def test_what_was_met_is_passed_over_and_no_more(met: int, left: Any, step: int)
     assert spare(((4, met), (7, 1)), 4, 2) == ((((7, 1)), *left), step)
 
 
-def test_a_fault_that_cannot_pass_is_met_by_who_has_met_another() -> None:
-    model = Model([{"fault": {"status": 401}}, {"say": "x"}])
+@pytest.mark.parametrize(
+    "move", [{"fault": {"status": 401}}, {"user": {"text": "x"}}], ids=["fault", "event"]
+)
+def test_what_happens_once_is_met_by_who_has_met_something_else(move: Any) -> None:
+    model = Model([move, {"say": "x"}])
     elsewhere = msgspec.structs.replace(model.player.start, spared=((7, 1),))
     _, emitted = model.player.advance(elsewhere, None, 0)
-    assert emitted.turn.native == "http_401"
+    assert (emitted.turn.native, emitted.event) == (
+        ("http_401", "") if "fault" in move else ("event", "user")
+    )
 
 
 def test_the_place_of_a_turn_is_its_move_and_how_many_of_its_turns_have_come() -> None:

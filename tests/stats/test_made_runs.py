@@ -130,6 +130,10 @@ class TestRecords:
         assert found[1] is few
         assert many.only(frozenset()) is None
         untold = Record(3, 3, {"done/complete": 3})
+        assert untold.outcome == "done/complete"
+        assert (
+            Record(3, 2, {"done/complete": 2, "limit/stuck": 1}).outcome == "done/complete 2, limit/stuck 1"
+        )
         assert untold.only(frozenset((0, 1))) is None
         assert shared(untold, few) is None
         apart = Record(1, 1, {"done/complete": 1}, {}, {"correct": "---1"})

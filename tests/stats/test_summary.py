@@ -76,6 +76,17 @@ class TestRows:
         store = made_run(tmp_path, recipe([entry("a")], ["s"], seeds=episodes), rows)
         assert of(summarize(store), "s")["gateable"] is gateable
 
+    def test_what_failed_is_said_with_how_often(self, tmp_path: Path) -> None:
+        rows = [
+            row(0, 0, 0, 0),
+            void_row(1, 0, 0, 1, "no room"),
+            void_row(2, 0, 0, 2, "no room"),
+            row(3, 0, 0, 3, ending="error", note="ValueError: x", correct=0),
+        ]
+        run = summarize(made_run(tmp_path, recipe([entry("a")], ["s"], seeds=4), rows))["run"]
+        assert run["void_reasons"] == ["no room (2 times)"]
+        assert run["raised"] == ["s failed by itself in an episode, first in a: ValueError: x"]
+
     def test_an_empty_base_has_no_rate(self, tmp_path: Path) -> None:
         store = made_run(
             tmp_path,
