@@ -8,6 +8,15 @@ and what stands there.
 from __future__ import annotations
 
 EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("evalkit.stats.signflip.sign_flip", "min(len(sizes), 60)", "max(len(sizes), 60)"): (
+        "It estimates the work, as below: the choice between two ways to the same p-value."
+    ),
+    **{
+        ("evalkit.stats.signflip._WHOLE_STEPS", "_WHOLE_STEPS = 2000000", f"_WHOLE_STEPS = {number}"): (
+            "So much work is done in whole numbers; beyond it doubles give the same p-value."
+        )
+        for number in (2000001, 1999999)
+    },
     (
         "evalkit.stage.conversation.Conversation._go_back",
         "if self.compactor is not None: self.compactor.look_away()",
