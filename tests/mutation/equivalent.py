@@ -30,7 +30,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "among them itself changes nothing."
     ),
     (
-        "evalkit.loop.transitions._counted",
+        "evalkit.loop.transitions._with_turn",
         "turn.calls and loop.offered.finish",
         "turn.calls",
     ): "A shorter way: without a finish tool on offer, and nothing told in words, no turn has a finish.",
