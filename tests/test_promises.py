@@ -33,6 +33,7 @@ def marks(test: ast.FunctionDef) -> str:
     return " ".join(ast.unparse(decorator) for decorator in test.decorator_list)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMED)
 def test_it_is_there(name: str) -> None:
     file, _, test = name.partition("::")

@@ -135,6 +135,7 @@ def test_charts_are_drawn_and_the_svg_is_the_same_each_time(here: Path) -> None:
     assert (charts / "outcomes-full.png").exists()
 
 
+@pytest.mark.long
 def test_a_small_run_draws_charts_where_they_are_asked_for(here: Path) -> None:
     said = call("run", EXAMPLE, "-s", "gate", "--out", "r").output
     assert said.endswith("\n  evalkit report r --charts\n")
@@ -155,6 +156,7 @@ def test_from_which_size_on_charts_are_drawn() -> None:
         assert f"where there are {FEWEST} scenarios" in " ".join(call(command, "--help").output.split())
 
 
+@pytest.mark.long
 def test_scenarios(here: Path) -> None:
     listed = call("scenarios", "list").output
     assert EXAMPLE in listed
@@ -283,6 +285,7 @@ def test_words_are_completed(here: Path) -> None:
     assert done.stdout == "plain,scenarios\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", ["60", "80"])
 @pytest.mark.parametrize(
     "words",

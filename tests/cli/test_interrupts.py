@@ -86,6 +86,7 @@ def test_what_sleeps_does_not_hold_it_up(place: Path, situation: str, number: si
     ended(begin(run(*SITUATIONS[situation]), place), place, number, lambda: sleeping(place))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_report_is_left_as_soon(place: Path, number: signal.Signals) -> None:
     """While its charts are drawn by two processes."""
@@ -96,6 +97,7 @@ def test_a_report_is_left_as_soon(place: Path, number: signal.Signals) -> None:
     assert (place / "made" / FILE).exists()
 
 
+@pytest.mark.long
 @pytest.mark.dask
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_cluster_of_its_own(place: Path, number: signal.Signals) -> None:

@@ -18,6 +18,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.long
 @given(
     there=st.integers(0, 500_000),
     run=st.integers(1, 1_000_000),

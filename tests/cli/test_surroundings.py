@@ -62,6 +62,7 @@ def test_a_run_that_cannot_be_written_to_is_read(
     store.close()
 
 
+@pytest.mark.long
 def test_a_report_that_cannot_be_written_goes_elsewhere(place: Path) -> None:
     assert evalkit(place, *RUN).returncode == 0
     (place / "r" / "summary.json").unlink()
@@ -98,6 +99,7 @@ def _begun(place: Path) -> bool:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [

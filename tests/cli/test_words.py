@@ -224,6 +224,7 @@ def test_a_hundred_are_provoked() -> None:
     assert len(COMMANDS) >= 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", COMMANDS)
 def test_an_error_is_a_line_and_its_hint_works(
     folder: Path, monkeypatch: pytest.MonkeyPatch, line: str

@@ -132,6 +132,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_run_of_a_population_says_that_it_is_not_validated(runs: Path) -> None:
     told = evalkit("choose", str(runs / "fitted"), "--false-done", "100", "--look", "1")
     assert told.exit_code == 0

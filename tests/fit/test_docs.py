@@ -42,6 +42,7 @@ def _smaller(file: Path) -> None:
     file.write_text(re.sub(r"^drawn: .*$", "drawn: 2\ndraws: 1", text, flags=re.M), encoding="utf-8")
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(validate, "DRAWS", 3)

@@ -67,6 +67,7 @@ def test_a_name_fixes_what_is_drawn() -> None:
     assert [document for _, document in one] != [document for _, document in other]
 
 
+@pytest.mark.long
 def test_every_drawn_scenario_is_sound() -> None:
     """The ideal harness is correct on it: what was done wrong by the script is handed over."""
     for scenario in drawn(population(tasks=8, draws=1)):

@@ -61,6 +61,7 @@ def test_the_corpus(name: str) -> None:
         run(name, data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TARGETS)
 def test_what_comes_of_the_corpus(name: str) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))

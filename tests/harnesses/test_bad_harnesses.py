@@ -186,6 +186,7 @@ for number, line in enumerate(sys.stdin):
 """
 
 
+@pytest.mark.long
 def test_a_resident_harness_harms_only_its_own_episode(tmp_path: Path) -> None:
     kinds = tmp_path / "kinds"
     kinds.write_text("fine fine crash fine nonsense fine leave fine hang fine flood fine")

@@ -382,6 +382,7 @@ def test_a_contract_is_json_where_node_reads_it() -> None:
     assert 'new URL("./", import.meta.url)' in text
 
 
+@pytest.mark.long
 def test_the_card_of_the_page_is_that_of_the_program(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "harnesses.md").read_text(encoding="utf-8")
     shown = re.search(r"```text\n(a turn\n.*?)```", page, re.DOTALL)

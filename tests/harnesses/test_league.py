@@ -307,6 +307,7 @@ def interrupts(at: str) -> property:
     return property(pins)
 
 
+@pytest.mark.long
 def test_a_league_of_one_that_needs_no_package(
     played: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +369,7 @@ def test_a_league_of_one_that_needs_no_package(
 SOME = ("migration-reports-at-four-of-six", "child-translated")
 
 
+@pytest.mark.long
 def test_a_part_of_the_library_is_played_again_and_the_rest_of_the_row_stays(tmp_path: Path) -> None:
     given = ["harnesses", "league", "--harness", REFERENCE, "--out", str(tmp_path)]
     first = CliRunner().invoke(main, [*given, "--only", SOME[0]])

@@ -112,6 +112,7 @@ if ((await load("greeter")).greeting !== greeting) throw new Error("not the same
 
 
 class TestNames:
+    @pytest.mark.long
     def test_a_folder_goes_by_its_manifests_name(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -131,6 +132,7 @@ class TestNames:
         # It is found again from wherever it is resumed.
         assert "of 2 episodes" in invoked("run", "--resume", str(tmp_path / "out")).output
 
+    @pytest.mark.long
     def test_one_scenario_of_a_file_by_its_name(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -182,6 +184,7 @@ class TestWhatIsSaid:
         assert f"it printed: {missing}" in said
         assert f"exit:1: {missing}" in said.split("no evaluation: ")[1]
 
+    @pytest.mark.long
     def test_what_a_first_baseline_does_not_hold(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -159,6 +159,7 @@ def test_what_is_carried_over_is_noticed_and_the_task_done_anew(tmp_path: Path, 
     assert [carried for _, _, carried in found] == [False, True, False]
 
 
+@pytest.mark.long
 def test_the_command_has_a_switch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program(tmp_path, COUNTS)

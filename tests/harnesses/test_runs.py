@@ -117,6 +117,7 @@ def test_the_guarantees_of_a_program(keeper: Path, monkeypatch: pytest.MonkeyPat
     assert "not correct: duplicate effects" in shown.output
 
 
+@pytest.mark.long
 def test_the_league_of_a_program_to_which_something_may_happen(
     keeper: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +183,7 @@ def test_one_episode_by_itself(folder: Path) -> None:
     assert "outcome: done/reachable (exit:0) after 4 turns" in result.output
 
 
+@pytest.mark.long
 def test_a_check_and_the_shipped_loop_that_needs_nothing(folder: Path) -> None:
     result = evalkit("harnesses", "check", "gated-loop", "agent.py")
     assert result.output.splitlines() == [

@@ -258,6 +258,7 @@ class TestWordsWhileItWorks:
 
 
 class TestKilledAndResumed:
+    @pytest.mark.long
     @pytest.mark.parametrize("program", [SAYS_GO_ON, FILLS_IN], ids=["user", "assistant"])
     @pytest.mark.parametrize("moment", ["tool, before: true", "reply"])
     def test_a_turn_that_was_never_kept_is_said_anew(self, tmp_path: Path, moment: str, program: str) -> None:

@@ -26,6 +26,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("resident", [True, False], ids=["resident", "command"])
 class TestWhatDidNotLand:
+    @pytest.mark.long
     def test_one_that_does_is_exercised(self, tmp_path: Path, resident: bool) -> None:
         assert not play(tmp_path, SAVES, ANSWERED, resident=resident, events=KILL).not_exercised
 
@@ -50,6 +51,7 @@ class TestWhatDidNotLand:
         episode = play(tmp_path, dies, ANSWERED, resident=resident, events=KILL)
         assert (episode.ending, episode.not_exercised) == ("error", True)
 
+    @pytest.mark.long
     def test_a_process_that_survived(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resident: bool
     ) -> None:

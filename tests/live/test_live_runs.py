@@ -210,6 +210,7 @@ def test_another_process_cannot_spend_from_the_same_run() -> None:
             held.close()
 
 
+@pytest.mark.long
 def test_what_is_played_from_a_tape_costs_nothing() -> None:
     with Provider() as provider:
         first = run(provider.url, "--max-tokens", "1000000", "--record", "tapes")

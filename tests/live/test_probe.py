@@ -87,6 +87,7 @@ def live(model: list[Any], strategy: str, *, probe: int, ledger: Ledger | None =
     return played(scenario(model), PRESETS[strategy].strategy, probe=probe, ledger=ledger)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_reachable_is_what_the_script_says(name: str, strategy: str) -> None:

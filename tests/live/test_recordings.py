@@ -36,6 +36,7 @@ def record(provider: Provider, *words: str) -> Result:
     )
 
 
+@pytest.mark.long
 def test_a_scenario_of_ones_own_is_found_again_without_its_name() -> None:
     with Provider() as provider:
         assert record(provider).exit_code == 0
@@ -91,6 +92,7 @@ def test_a_void_episode_is_played_again_by_resume() -> None:
     assert json.loads(Path("again/summary.json").read_text())["run"]["void"] == 0
 
 
+@pytest.mark.long
 def test_a_recording_that_was_killed_goes_on_with_what_it_had() -> None:
     with Provider() as provider:
         assert record(provider).exit_code == 0

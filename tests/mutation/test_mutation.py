@@ -191,6 +191,7 @@ def test_the_five_that_once_passed_are_still_to_be_made() -> None:
     assert len(planted()) == 5
 
 
+@pytest.mark.long
 def test_scenarios_from_outside_are_random_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.mutation.outside.DRAWN", 6)
     drawn = [each.moves for each in scenarios(9)]
@@ -201,12 +202,14 @@ def test_scenarios_from_outside_are_random_and_the_same_each_time(monkeypatch: p
     assert drawn != [each.moves for each in scenarios(5, batch=2)]
 
 
+@pytest.mark.long
 def test_those_from_outside_differ_and_all_of_them_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.mutation.outside.DRAWN", 40)
     drawn = [repr(each) for each in scenarios(60, batch=1)]
     assert len(drawn) == len(set(drawn)) == 60
 
 
+@pytest.mark.long
 def test_several_at_once_are_noticed_as_one_is(reference: Reference, every: list[Mutant]) -> None:
     broken = next(each for each in every if each.key[1:] == ("self.turns += 1", "pass"))
     argued = [each for each in every if each.key in EQUIVALENT and each.place.plays]

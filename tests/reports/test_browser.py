@@ -123,6 +123,7 @@ def test_it_opens_from_disk_with_the_answer_first(opened: Browser) -> None:
     assert opened.run("document.querySelectorAll('svg.chart:not(.narrow)').length") == len(CHARTS)
 
 
+@pytest.mark.long
 def test_filters(opened: Browser) -> None:
     everything = rows(opened)
     assert len(everything) > 4

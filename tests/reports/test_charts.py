@@ -48,6 +48,7 @@ def test_each_chart_in_each_form(drawn: tuple[Path, dict[str, str]]) -> None:
             assert (folder / "charts" / f"{name}.{kind}").read_bytes().startswith(start)
 
 
+@pytest.mark.long
 def test_in_a_page_names_are_text_and_ids_are_of_one_chart(drawn: tuple[Path, dict[str, str]]) -> None:
     _, charts = drawn
     ids: set[str] = set()
@@ -105,6 +106,7 @@ def test_a_sweep_is_drawn(tmp_path: Path) -> None:
     assert words.count("reader") == words.count("plain") == 2
 
 
+@pytest.mark.long
 def test_the_same_figures_give_the_same_files(tmp_path: Path) -> None:
     summary = summarize(grid(tmp_path / "run", [[1, 0], [1, 1]], strategies=["a", "b"]))
     digests = []
@@ -135,6 +137,7 @@ def test_pareto(found: list[tuple[int, int]]) -> None:
         assert any(x <= cost and y >= value for x, y in line)
 
 
+@pytest.mark.long
 def test_pictures_that_are_not_asked_for_are_no_leftovers(tmp_path: Path) -> None:
     summary = summarize(grid(tmp_path / "run", [[1, 0], [1, 1]], strategies=["a", "b"]))
     draw_charts(summary, tmp_path, kinds=("svg", "png"))

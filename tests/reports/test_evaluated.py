@@ -34,6 +34,7 @@ def void(number: int, note: str) -> None:
         base.execute("update episode set ending = 'void', note = ? where cell < ?", (note, number))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("number", "exit_code"), [(0, 0), (1, 0), (2, 1)])
 def test_a_baseline_of_more_than_one_percent_void_is_none(number: int, exit_code: int) -> None:
     suite = [document(PLAIN, scenario=f"s{place}") for place in range(100)]

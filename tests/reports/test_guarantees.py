@@ -134,6 +134,7 @@ model: [{call: list_items}, {work: 1}, {crash: true}, {say: It has rung., claim:
 """
 
 
+@pytest.mark.long
 def test_each_play_is_kept_and_more_are_played_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,7 @@ def test_a_killed_worker_costs_nothing_and_the_outcome_is_that_of_a_local_run(
     assert files(tmp_path / "dask") == whole(tmp_path / "local", 1, SEEDS)
 
 
+@pytest.mark.long
 def test_what_cannot_be_used_is_told_in_one_line(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     made = plan(1)
     monkeypatch.setattr(cluster, "PATIENCE", 0.2)

@@ -26,6 +26,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_nothing_outlives_a_parent_that_is_killed(place: Path) -> None:
     chosen = [
         "sleeps.yaml",
@@ -50,6 +51,7 @@ def test_nothing_outlives_a_parent_that_is_killed(place: Path) -> None:
     assert [path.name for path in (place / "temporary").iterdir()] == []
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_killed_is_a_line_and_the_run_is_there(place: Path) -> None:
     machines = Machines(place)
     try:

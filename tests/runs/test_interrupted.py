@@ -138,6 +138,7 @@ def test_a_run_killed_a_hundred_times(place: Path) -> None:
     kill_and_resume(place, 100, 2)
 
 
+@pytest.mark.long
 def test_resume_says_what_is_there_and_what_has_changed(place: Path) -> None:
     process = begin(fresh("killed"), place)
     until(lambda: kept(place / "killed"))

@@ -120,6 +120,7 @@ class TestLive:
         settings = {"model": "anthropic:some-model", "base_url": provider.url(), "max_tokens": 1_000_000}
         return Medium(**{**settings, **fields})
 
+    @pytest.mark.long
     def test_truth_is_complete_or_incomplete(self) -> None:
         loaded = scenario(MODEL)
         stopped = play(self.live(loaded), loaded, "silence")
@@ -138,12 +139,14 @@ class TestLive:
         assert short.outcome == "done/not_reached_in_1"
         assert short.premature_stop is None
 
+    @pytest.mark.long
     def test_a_claim_is_read_by_rules(self) -> None:
         loaded = scenario(MODEL)
         read = play(self.live(loaded), loaded, "verifier_claim")
         assert read.outcome == "done/complete"
         assert read.decisions == (1, 0, 1, 0)
 
+    @pytest.mark.long
     def test_recorded_live_runs_replay_without_a_key(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

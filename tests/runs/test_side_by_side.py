@@ -83,6 +83,7 @@ def test_a_command_sees_its_own_folder_alone(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.long
 def test_what_a_killed_run_left_is_gone_with_the_next_start(tmp_path: Path, temporary: Path) -> None:
     (tmp_path / "slow.yaml").write_text(yaml.safe_dump(SLOW))
     (tmp_path / "quick.yaml").write_text(yaml.safe_dump(RANDOM))

@@ -152,6 +152,7 @@ def test_no_text_makes_the_loader_raise_anything_else(text: str) -> None:
     assert "\n" not in refusal(text)
 
 
+@pytest.mark.long
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=8),

@@ -96,6 +96,7 @@ def test_every_preset_ends_with_a_truth_and_the_flags_of_the_definitions(documen
     play_all(document)
 
 
+@pytest.mark.long
 @MANY
 @given(documents(events=True))
 def test_what_happens_from_outside_ends_with_a_truth_too(document: dict[str, Any]) -> None:

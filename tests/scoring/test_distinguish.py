@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from click.testing import CliRunner
 
 from evalkit.cli import main
@@ -37,6 +38,7 @@ def test_seeds_count_where_there_are_choices() -> None:
     assert found.failed == ("silence",)
 
 
+@pytest.mark.long
 def test_the_command_says_it() -> None:
     name = "migration-reports-at-four-of-six"
     result = CliRunner().invoke(main, ["scenarios", "check", name, "--presets"])

@@ -87,6 +87,7 @@ class TestGoesOnWhileTheScriptComesNearerToItsEnd:
         # The round after the first leaves everything as it was, but 25 turns are over before.
         assert (ideal(endless).outcome, ideal(endless).turns) == ("escalated/stuck", 2 + 25)
 
+    @pytest.mark.long
     @pytest.mark.parametrize("when", ["ended", "between_turns"])
     @pytest.mark.parametrize(
         "move",

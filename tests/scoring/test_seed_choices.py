@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ CHOICES: list[Any] = [
 ]
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(documents(), documents(), st.sampled_from(["silence", "gate"]))
 def test_an_arena_that_has_seen_other_seeds_says_the_same(one: Any, other: Any, preset: str) -> None:

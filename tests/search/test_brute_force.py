@@ -93,6 +93,7 @@ CASES: dict[str, tuple[Strategy, Setting, list[str]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_agrees_with_every_script(name: str) -> None:
     strategy, setting, names = CASES[name]
@@ -262,6 +263,7 @@ def strategies(draw: st.DrawFn) -> Strategy:
 SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.long
 @SLOW
 @given(st.data())
 def test_merging_changes_no_answer(data: st.DataObject) -> None:

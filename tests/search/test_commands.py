@@ -105,6 +105,7 @@ def test_nothing_to_save(tmp_path: Path) -> None:
     assert not saved.exists()
 
 
+@pytest.mark.long
 def test_table_of_all_presets(tmp_path: Path) -> None:
     saved = tmp_path / "proofs.md"
     result = run_prove("--all", "--items", "1", "--property", "no_false_done", "--save", str(saved))

@@ -127,6 +127,7 @@ def test_the_gated_loop_is_not_refuted(budget: int) -> None:
 # Properties, by loops in this process
 
 
+@pytest.mark.long
 def test_every_property_of_a_silent_loop(tmp_path: Path) -> None:
     found = falsify(harness("silent", says_done=True, runs_cut_off=True), max_runs=45)
     assert {result.property: result.answer for result in found.results} == {

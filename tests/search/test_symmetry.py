@@ -55,6 +55,7 @@ def swept(strategy: Strategy, setting: Setting, needs: str, kinds: set[str], *, 
     return sweep
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["checklist", "validated_finish", "acceptance", "stop_hook", "unattended"])
 @pytest.mark.parametrize(
     "setting", [Setting(3, "full"), Setting(3, "weak"), Setting(3, "none", 1)], ids=lambda s: s.checks
@@ -67,6 +68,7 @@ def test_answers_are_the_same(name: str, setting: Setting) -> None:
     assert merged.swept.doubted == single.swept.doubted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "needs"), [("gate", "safety"), ("gate", "reports"), ("gate", "nudges"), ("stop_hook", "safety")]
 )
@@ -98,6 +100,7 @@ class _Everywhere(StretchWatch):
         return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["gate", "stop_hook", "verifier_transcript"])
 def test_a_stretch_is_left_from_where_it_began(name: str) -> None:
     strategy = PRESETS[name].strategy.but(resends=3, cut_offs=2, refusal="retry")

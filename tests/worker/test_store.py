@@ -54,6 +54,7 @@ def closed(store: SqlStore, held: Held, status: Any = "escalated", native: str =
 # The queue
 
 
+@pytest.mark.long
 def test_tasks_come_in_order_and_each_goes_to_one_worker(open_one: Opener) -> None:
     one, other = open_one(), open_one()
     assert one.add([order("a"), order("b"), order("c")], 1.0) == 3
@@ -153,6 +154,7 @@ def test_parked_tasks_are_on_record_and_no_worker_takes_them(open_one: Opener) -
     assert store.get("one").lease is None
 
 
+@pytest.mark.long
 def test_tasks_are_found_by_status_and_type(open_one: Opener) -> None:
     store = open_one()
     store.add((order("a", type="x"), order("b", type="y"), order("c", type="y")), 0.0)

@@ -68,6 +68,7 @@ class TestEveryWorld:
         assert sorted(set(seen)) == seen
         assert target.check("full").met
 
+    @pytest.mark.long
     def test_undoing_opens_an_item_again(self, kind: str) -> None:
         target = world(kind)
         first, second, _ = names(kind)

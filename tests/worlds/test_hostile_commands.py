@@ -67,6 +67,7 @@ def test_folders_nested_beyond_all_paths_undo_the_command() -> None:
     assert "nested deeper than 3,000 bytes of path; what the command did is undone" in after.output
 
 
+@pytest.mark.long
 def test_a_fork_bomb_is_ended_and_named() -> None:
     """Twenty processes are the limit, forty tasks what the system would give: it harms nobody."""
     bomb = 'python -c "import os\nwhile True:\n try: os.fork()\n except OSError: pass"'

@@ -91,6 +91,7 @@ OUTCOMES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OUTCOMES)
 def test_outcomes_are_those_worked_out_by_hand(name: str) -> None:
     found = {}

@@ -82,6 +82,7 @@ class TestOracle:
         run(target, "git add -A && git commit -q -m Notes")
         assert target.holds()
 
+    @pytest.mark.long
     def test_what_git_ignores_may_lie_about(self) -> None:
         target = repo()
         do(target, "test_first")
@@ -256,6 +257,7 @@ def test_where_pytest_cannot_run_the_world_says_so(monkeypatch: pytest.MonkeyPat
         bytecode.pytest_bytecode.__wrapped__()
 
 
+@pytest.mark.long
 def test_pytest_is_compiled_for_runs_where_it_was_not_installed_so(monkeypatch: pytest.MonkeyPatch) -> None:
     from evalkit.worlds import bytecode
 

@@ -102,6 +102,7 @@ class TestTheBench:
 
 
 class TestExperiments:
+    @pytest.mark.long
     @pytest.mark.parametrize("claim", [pytest.param(c, id=c.id) for c in CLAIMS if c.run is not None])
     def test_each_runs_and_finds_numbers(self, claim: Claim, bench: Bench) -> None:
         assert claim.run is not None
@@ -121,6 +122,7 @@ class TestExperiments:
         for run in (about_stopping.absence, about_stopping.pauses, about_stopping.cut_offs):
             assert not run(empty).shown
 
+    @pytest.mark.long
     @pytest.mark.parametrize(
         "claim", [pytest.param(c, id=c.id) for c in CLAIMS if c.run is not None and not c.construction]
     )

@@ -102,6 +102,7 @@ class TestCells:
 
 
 class TestPolicies:
+    @pytest.mark.long
     def test_every_value_differs_somewhere_and_every_field_is_one(self) -> None:
         few = [loaded for loaded in QUICK if loaded.family in POLICY_FAMILIES]
         found = differences(few)

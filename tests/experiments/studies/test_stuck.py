@@ -136,6 +136,7 @@ def test_what_is_saved_and_lost_is_counted_on_twins_and_originals() -> None:
     }
 
 
+@pytest.mark.long
 def test_what_has_no_twin_or_no_full_checks_is_not_in_the_study() -> None:
     suites = ("infinite_nudging", "partial_completion")
     scenarios = load_suites(suites)

@@ -37,6 +37,7 @@ def test_each_threshold_is_halved_and_doubled() -> None:
     assert found[2].limits == (6, 12, 3, 12, 40, 12, 30)
 
 
+@pytest.mark.long
 def test_as_they_are_the_flag_is_what_the_score_says() -> None:
     now = settings()[0].limits
     scenarios = [s for s in load_suites(SUITES) if not {"crash"} & set(s.events)]
