@@ -66,7 +66,15 @@ PLACES = (
         tuple(
             f"evalkit.stage.{name}" for name in ("stage", "events", "conversation", "child_agents", "tools")
         ),
-        ("tests/stage/test_stage.py", "tests/harnesses/test_compaction.py", *_EVENTS, *_RESUMED, *_SCORES),
+        (
+            "tests/stage/test_stage.py",
+            "tests/stage/test_person.py",
+            "tests/harnesses/test_compaction.py",
+            "tests/harnesses/test_child_agents.py",
+            *_EVENTS,
+            *_RESUMED,
+            *_SCORES,
+        ),
     ),
     Place(
         "truth",
