@@ -61,6 +61,8 @@ class TestFullWindow:
         bench = Bench(Strategy(done_when=NEVER, overflow="raise_limit"))
         assert [bench.put(FULL) for _ in range(3)] == [Reissue("limit")] * 3
         assert ended(bench.put(FULL)) == "escalated"
+        bench = Bench(Strategy(done_when=NEVER, overflow="raise_limit", cut_offs=None))
+        assert [bench.put(FULL) for _ in range(9)] == [Reissue("limit")] * 9
         stopped = Bench(Strategy(done_when=NEVER, overflow="stop")).put(FULL)
         assert isinstance(stopped, End)
         assert (stopped.ending.kind, stopped.ending.native) == ("error", "stopped:context_window")

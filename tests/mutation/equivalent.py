@@ -25,6 +25,14 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
         "The next delivery looks away as well before it looks ahead. Until then one that the script comes to "
         "is due once, whether it was foreseen or not."
     ),
+    (
+        "evalkit.core.trace.Trace._reached",
+        "0.0 in usd = 0.0 if self.limits.usd is None else self._usd(spent, written)",
+        "1.0",
+    ): "Without a limit in dollars none is compared with what was spent.",
+    ("evalkit.scenarios.program.Play.emit", "step + 1 == self._steps", "step + 1 != self._steps"): (
+        "Part of the key of a memory: either way it tells the last delivery from the others."
+    ),
     ("evalkit.core.trace.Trace._compare", "name != call.id", "True"): (
         "An answer is looked for among those to other calls once it is not in what was shown, so that it is "
         "among them itself changes nothing."

@@ -109,6 +109,12 @@ def test_each_move_has_one_sample_as_if_nothing_were_attempted() -> None:
     assert [len(each.turn.calls) for each in model.player.samples()] == [1, 1, 0]
 
 
+def test_what_turns_round_and_chooses_has_no_sample_of_its_own() -> None:
+    round_and_round = {"repeat": {"times": 2, "do": [{"work": 1}]}}
+    model = Model([{"call": "list_items"}, round_and_round, {"say": "Done.", "claim": "done"}])
+    assert [len(calls(sample.turn)) for sample in model.player.samples()] == [1, 1, 0]
+
+
 def test_a_move_without_targets_has_no_turn() -> None:
     model = Model(
         [{"work": "rest", "parallel": True}, {"work": 2}, {"undo": 0}, {"tick": "all"}, {"say": "x"}]
