@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from math import exp, lgamma, log, log1p, sqrt
 
-_STEPS = 400
+#: About the square root of the larger shape are needed; so many serve beyond 10⁸ episodes.
+_STEPS = 20_000
 _PRECISION = 1e-15
 _TINY = 1e-300
 

@@ -22,6 +22,12 @@ def test_beta_quantile_undoes_the_cdf(p: float, a: float, b: float) -> None:
     assert beta_cdf(beta_quantile(p, a, b), a, b) == pytest.approx(p, abs=1e-6)
 
 
+@pytest.mark.parametrize("p", [0.025, 0.5, 0.975])
+def test_beta_quantile_of_ten_million_episodes(p: float) -> None:
+    """The fraction takes some thousand steps there, most of all in the middle."""
+    assert beta_quantile(p, 3e6, 7e6) == pytest.approx(stats.beta.ppf(p, 3e6, 7e6), abs=1e-11)
+
+
 @pytest.mark.parametrize("freedom", [1, 2, 3, 9, 29, 400])
 @pytest.mark.parametrize("p", [0.025, 0.5, 0.9, 0.975, 0.999])
 def test_t_quantile(p: float, freedom: int) -> None:

@@ -173,6 +173,10 @@ class TestIntraclassCorrelation:
     def test_of_clusters_each_alike_within_is_whole(self) -> None:
         assert intraclass_correlation([(5, 5), (0, 5)]) == 1
 
+    def test_of_unlike_sizes_by_hand(self) -> None:
+        """Mean 0.6: MSB 0.49 + 1.96/6, MSW (3/4 + 5/6)/8, n₀ = 10 − 52/10."""
+        assert intraclass_correlation([(1, 4), (5, 6)]) == pytest.approx(0.61875 / 1.56875)
+
 
 class TestRatio:
     def test_by_hand(self) -> None:
