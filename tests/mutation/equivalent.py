@@ -237,7 +237,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ),
     **{
         ("evalkit.stats.distributions._STEPS", "_STEPS = 20000", f"_STEPS = {number}"): (
-            "The fraction comes to its precision, and ends, in less than half as many steps for 10^8 episodes."
+            "The fraction comes to its precision, and ends, in half as many steps for 10^8 episodes."
         )
         for number in (20001, 19999)
     },
