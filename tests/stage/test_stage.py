@@ -538,3 +538,22 @@ def test_how_long_a_fault_is_silent() -> None:
     assert stage.stall_s == 2.0
     stage.ask(Request())
     assert stage.stall_s == 0
+
+
+class TestAChildOfAChild:
+    def test_its_last_words_answer_the_call_of_the_child_that_handed_it_on(self) -> None:
+        inner = {"delegate": {"name": "second", "do": [{"work": ["users"]}, {"say": "users are done."}]}}
+        outer = {"delegate": {"name": "first", "do": [inner, {"say": "All is handed on."}]}}
+        stage = staged([outer, DONE])
+        (call,) = on(stage).runnable
+        first = stage.child(call)
+        assert first is not None
+        (handed_on,) = first.ask(Request()).runnable
+        second = stage.child(handed_on, first)
+        assert second is not None
+        second.run(second.ask(Request()).runnable[0])
+        said = second.ask(Request(echo=second.previous.turn))
+        assert (said.text, first.ran[handed_on.id].text) == ("users are done.", "users are done.")
+        assert stage.ran == {}
+        first.ask(Request(echo=first.previous.turn))
+        assert stage.ran[call.id].text == "All is handed on."
