@@ -557,3 +557,19 @@ class TestAChildOfAChild:
         assert stage.ran == {}
         first.ask(Request(echo=first.previous.turn))
         assert stage.ran[call.id].text == "All is handed on."
+        assert stage.trace is not None
+        assert stage.trace.orphan_calls == 0
+
+    def test_who_is_killed_before_the_call_begins_no_child(self) -> None:
+        outer = {"delegate": {"name": "first", "do": [{"work": ["users"]}, {"say": "users are done."}]}}
+        stage = staged([outer, {"crash": {"before": True}}, DONE], crashes=True)
+        (call,) = on(stage).runnable
+        with pytest.raises(Crashed):
+            stage.child(call)
+
+    def test_one_that_ends_without_words_has_said_what_it_said_last(self) -> None:
+        begins = {"turn": [{"say": "I begin."}, {"work": ["users"]}]}
+        works = {"delegate": {"name": "first", "do": [begins, {"think": "That was all."}]}}
+        stage = staged([works, DONE])
+        (call,) = on(stage).runnable
+        assert stage.run(call).text == "I begin."
