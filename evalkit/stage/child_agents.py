@@ -20,7 +20,8 @@ from evalkit.worlds import World
 
 #: Deliveries after which a child agent that never ends is over.
 HELPER_CAP = 100
-#: What a child agent answers that said nothing.
+#: What is answered for a child agent that a limit stops, and for one that said nothing.
+STOPPED = "The child agent was stopped: the limit is reached."
 NO_ANSWER = "The child agent ended without an answer."
 #: What a child agent's next request is to its model: the same conversation, extended.
 AGAIN = Stimulus("on", False, False, False, False, False, False, "")
@@ -84,14 +85,20 @@ class ChildAgents(Tools):
                 return None if said is None else (said, False)
             helping = self._beginning(call, child)
         others = self._helping = tuple(other for other in self._helping if other is not helping)
-        while True:
-            if over_budget(self.limits, self.tokens, self.input_tokens, self.output_tokens):
-                self._helping = (*others, helping)
-                return "The child agent was stopped: the limit is reached.", True
+        helping, said = self._work(helping)
+        if said is None:
+            self._helping = (*others, helping)
+            return STOPPED, True
+        self._helped = {**self._helped, call.arguments: said}
+        return said, False
+
+    def _work(self, helping: Helping) -> tuple[Helping, str | None]:
+        """Let a child agent work to its end, and what it says there; None where a limit stops it."""
+        while not over_budget(self.limits, self.tokens, self.input_tokens, self.output_tokens):
             helping, said = self._help_on(helping)
             if said is not None:
-                self._helped = {**self._helped, call.arguments: said}
-                return said, False
+                return helping, said
+        return helping, None
 
     def _child_for(self, call: Call) -> Child | None:
         """The child agent that the script has for a delegate call, taken off those that wait."""
@@ -188,15 +195,10 @@ class ChildAgents(Tools):
     def _helper_call(self, call: Call) -> tuple[str, bool]:
         """A call of a child agent's; it may have a child of its own."""
         if call.tool == DELEGATE_TOOL:
-            child = next((child for child in self._children if child.arguments == call.arguments), None)
+            child = self._child_for(call)
             if child is not None:
-                inner = self._beginning(call, child)
-                while True:
-                    if over_budget(self.limits, self.tokens, self.input_tokens, self.output_tokens):
-                        return "The child agent was stopped: the limit is reached.", True
-                    inner, said = self._help_on(inner)
-                    if said is not None:
-                        return said, False
+                _, said = self._work(self._beginning(call, child))
+                return (STOPPED, True) if said is None else (said, False)
         known = self._recorded(call.tool, call.arguments) if self.careful else None
         return self._scripted(call, call.arguments) if known is None else (known.text, known.error)
 
