@@ -1,4 +1,4 @@
-"""One episode: run it, read its truth, set its flags. The definitions are section 3 of the design."""
+"""One episode: run it, read its truth, set its flags. D2 and D3 of docs/definitions.md say what they are."""
 
 from __future__ import annotations
 

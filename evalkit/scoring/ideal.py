@@ -51,7 +51,7 @@ class IdealStage(Meter, Protocol):
 
 
 class IdealMind:
-    """Does everything right, by the design's section 3. ``limits`` None: the driver; else: the harness.
+    """Does everything right, by D2.4 and D2.5. ``limits`` None: the driver; else: the harness.
 
     ``in_vain``: asked by the harness before it goes on with an action, whether the next turn would be
     over-continuation and the driver does not get there.

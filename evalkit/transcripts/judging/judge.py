@@ -27,7 +27,7 @@ from evalkit.strategies.strategy import Strategy
 from evalkit.transcripts.recording import Step
 from evalkit.transcripts.replay import Moment, Replay
 
-#: Beside the endings of section 1 of the design: it would have gone on past the recorded end; not judged.
+#: Beside the endings of D1.9: it would have gone on past the recorded end; not judged.
 BEYOND = "beyond"
 UNKNOWN = "unknown"
 
