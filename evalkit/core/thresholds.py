@@ -1,4 +1,4 @@
-"""From where on going on is for nothing, and giving up is not too early: D3.3 and D3.5 of docs/definitions.md.
+"""From where on going on is for nothing, and giving up is not too early: D3.3 and D3.5 of the definitions.
 
 Read as ``thresholds.NAME``, so that one is changed for all who judge by it.
 """
